@@ -1,6 +1,6 @@
 import type { FastifyBaseLogger, FastifyPluginAsync } from 'fastify'
 import type { Spool } from '../jobs/storage/files.js'
-import type { AccessAuditSink } from '../http/audit-accesses.js'
+import type { OpenAuditLog } from './audit-log.js'
 import type { Jobs } from '../jobs/model/jobs.js'
 import type { ControlPlaneClient } from '../control-plane/sync/link.js'
 import type { Measurements } from '../observability/metrics/measurements.js'
@@ -40,13 +40,13 @@ export interface BulkParts {
   readonly now: () => Date
   readonly log: FastifyBaseLogger
   /** The audit log of the jobs' accesses; absent if there is none. */
-  readonly accounts?: AccessAuditSink
+  readonly audit: Pick<OpenAuditLog, 'accounts'> | undefined
   /** Receives the outcomes of jobs; absent if there are no metrics. */
-  readonly metrics?: Pick<Measurements, 'workEnded' | 'recordsDone'>
+  readonly metrics?: Pick<Measurements, 'workEnded' | 'recordsDone'> | undefined
 }
 
 /** The dependencies of starting jobs: the job store, and the spool for their files. */
-export interface Bulk extends Omit<BulkParts, 'link' | 'metrics' | 'accounts'> {
+export interface Bulk extends Omit<BulkParts, 'link' | 'metrics' | 'audit'> {
   readonly jobs: Jobs
   readonly spool: Spool
 }

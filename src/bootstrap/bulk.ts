@@ -5,7 +5,8 @@ import { Spool } from '../jobs/storage/files.js'
 import { deleteLeftovers } from '../jobs/delete-leftovers.js'
 import { jobRoutes } from '../jobs/job-routes.js'
 import { measuredJob } from '../jobs/measured-job.js'
-import { JobRunner } from '../jobs/runner.js'
+import { JobRunner, usualLeaseMs, type StartJob } from '../jobs/runner.js'
+import { RunningJob } from '../jobs/running-job.js'
 import { Sweeper } from '../jobs/storage/sweeper.js'
 import type { JobHandler } from '../jobs/job-context.js'
 import type { Config } from '../config/schema.js'
@@ -17,6 +18,7 @@ import { exportParts, importParts, type Bulk, type BulkParts } from './bulk-jobs
 import { auditedJob } from './audit-log.js'
 import type { Disposables } from './parts.js'
 import { gatewayName } from './own-config.js'
+import type { JobThread } from './job-thread/job-thread.js'
 
 /** The bulk jobs of this gateway, which is working on them. */
 export interface OpenBulk {
@@ -28,7 +30,7 @@ export interface OpenBulk {
   readonly openRoutes: readonly FastifyPluginAsync[]
   /** For raw FHIR, which begins exports too. */
   readonly exports: Exports
-  readonly check: () => Check
+  readonly check: () => Promise<Check>
   /** How many jobs are worked on now. */
   readonly running: () => number
 }
@@ -36,20 +38,18 @@ export interface OpenBulk {
 /** Requesting jobs that fails so often, for some minutes, is worth a look. */
 const noticedFailures = 7
 
+/** The dependencies of bulk jobs, and the thread that runs them, where they have one. */
+type OpenBulkParts = BulkParts & { readonly thread?: JobThread | undefined }
+
 /**
  * Opens the directory for files of jobs, and works on the jobs that it can claim. The control plane need not respond.
  */
-export function openBulk (config: Config, parts: BulkParts, closers: Disposables): OpenBulk {
-  const { bulk: settings, dataDirectory, control } = config
+export function openBulk (
+  config: Config, { audit, thread, ...parts }: OpenBulkParts, closers: Disposables
+): OpenBulk {
+  const { bulk: { jobsAtOnce, jobsPerOrganization }, control } = config
   const { link: { jobs }, keys, url, now, log } = parts
-  const {
-    directory = join(dataDirectory, 'bulk'),
-    jobsAtOnce,
-    jobsPerOrganization,
-    organizationBytes,
-    reserveBytes
-  } = settings
-  const spool = new Spool({ directory, organizationBytes, reserveBytes })
+  const spool = openSpool(config)
   const listeners: JobListeners = {}
   const bulk: Bulk = {
     ...parts,
@@ -59,12 +59,13 @@ export function openBulk (config: Config, parts: BulkParts, closers: Disposables
   const { exports, end, ...ofExports } = exportParts(bulk)
   listeners.end = end
   const ofImports = importParts(config, bulk)
-  const doJob = followed({ export: ofExports.doJob, import: ofImports.doJob }, parts)
+  const doJob = followed({ export: ofExports.doJob, import: ofImports.doJob }, { ...parts, audit })
   const runner = closers.add(
     new JobRunner({
       jobs,
       spool,
       doJob,
+      startJob: thread?.startJob,
       gateway: gatewayName(control),
       jobsAtOnce,
       jobsPerOrganization,
@@ -84,18 +85,39 @@ export function openBulk (config: Config, parts: BulkParts, closers: Disposables
     fhirRoutes: [...ofExports.fhirRoutes, ...ofImports.fhirRoutes],
     openRoutes: ofImports.openRoutes,
     exports,
-    check: () => ({ status: runner.failures < noticedFailures ? 'ok' : 'degraded', running: runner.running }),
+    check: async () => {
+      const isWell = runner.failures < noticedFailures && await thread?.isWell() !== false
+      return { status: isWell ? 'ok' : 'degraded', running: runner.running }
+    },
     running: () => runner.running
   }
+}
+
+/** Starts jobs in this thread, which claims none. */
+export function jobStarter (config: Config, { audit, ...parts }: BulkParts): StartJob {
+  const { link: { jobs }, keys: { isRevoked }, log } = parts
+  const spool = openSpool(config)
+  const bulk: Bulk = { ...parts, spool, jobs }
+  const doJob = followed(
+    { export: exportParts(bulk).doJob, import: importParts(config, bulk).doJob }, { ...parts, audit }
+  )
+  const running = { jobs, spool, isRevoked, leaseMs: usualLeaseMs, log }
+  return (claimed, claimedAt) =>
+    new RunningJob(claimed, { ...running, doJob: doJob[claimed.job.request.kind] }, claimedAt)
+}
+
+function openSpool ({ bulk, dataDirectory }: Config): Spool {
+  const { directory = join(dataDirectory, 'bulk'), organizationBytes, reserveBytes } = bulk
+  return new Spool({ directory, organizationBytes, reserveBytes })
 }
 
 /** The job handlers with auditing and measurement, where these are configured. */
 function followed (
   doJob: Record<JobKind, JobHandler>,
-  { accounts, metrics, now }: BulkParts
+  { audit, metrics, now }: Pick<BulkParts, 'audit' | 'metrics' | 'now'>
 ): Record<JobKind, JobHandler> {
   const one = (kind: JobKind): JobHandler => {
-    const audited = accounts === undefined ? doJob[kind] : auditedJob(doJob[kind], kind, { accounts, now })
+    const audited = audit === undefined ? doJob[kind] : auditedJob(doJob[kind], kind, { accounts: audit.accounts, now })
     return metrics === undefined ? audited : measuredJob(kind, audited, metrics)
   }
   return { export: one('export'), import: one('import') }

@@ -1,21 +1,19 @@
-import { join } from 'node:path'
 import type { FastifyPluginAsync, FastifyBaseLogger } from 'fastify'
 import type { Config } from '../config/schema.js'
-import { webhookKey, controlDatabaseUrl, oidcClientSecret } from '../config/secrets.js'
-import { inProcessChangeFeed, localLink } from '../control-plane/sync/local.js'
-import { knownPlans } from '../control-plane/store/organizations.js'
-import { openControlStore, type ControlStore } from '../control-plane/store/store.js'
+import { oidcClientSecret } from '../config/secrets.js'
+import { localLink } from '../control-plane/sync/local.js'
+import type { ControlStore } from '../control-plane/store/store.js'
 import { unstyledErrorPages } from '../control-plane/dashboard/errors.js'
 import { dashboard } from '../control-plane/dashboard/routes.js'
 import type { RefusalPages } from '../envelope/malformed-http.js'
 import type { Check, Checks } from '../http/health.js'
-import type { ControlPlaneClient, LinkedStore } from '../control-plane/sync/link.js'
+import type { ControlPlaneClient } from '../control-plane/sync/link.js'
 import { linkRoutes } from '../control-plane/sync/routes.js'
 import { management } from '../control-plane/admin-api/routes.js'
 import { BackgroundTask } from '../time/background-task.js'
 import type { Disposables, ServiceParts } from './parts.js'
 import { gatewayName, ownUrl } from './own-config.js'
-import { openedFile } from './startup-errors.js'
+import { linkedStore, openDatabase } from './control-store.js'
 import { WebhookDeliverer } from '../events/webhooks/deliverer.js'
 import type { Metrics } from '../observability/metrics/measurements.js'
 
@@ -40,12 +38,7 @@ export async function openControlSide (
   { environment, now, version, log, metrics, member }: ServiceParts,
   closers: Disposables
 ): Promise<ControlSide> {
-  const url = controlDatabaseUrl(config, environment)
-  const store = closers.add(
-    await openedFile(join(config.dataDirectory, 'control.db'), file =>
-      openControlStore({ file, url, ...knownPlans(config.plans), now, webhookKey: webhookKey(config) })
-    )
-  )
+  const store = await openDatabase(config, { environment, now }, closers)
   closers.add(deleteOldEvents(store, { days: config.events.days, now, log }))
   const linked = linkedStore(store)
   const webhooks = openWebhooks(config, { store, version, now, log, ...metrics && { metrics } }, closers)
@@ -81,19 +74,6 @@ export async function openControlSide (
         })
       }
     ]
-  }
-}
-
-function linkedStore (store: ControlStore): LinkedStore {
-  return {
-    feed: inProcessChangeFeed(store),
-    report: report => store.gateways.report(report),
-    applyUsage: (batch, gateway) => store.usage.apply(batch, gateway),
-    applyEvents: (batch, gateway) => store.events.append(batch, gateway),
-    events: store.events,
-    jobs: store.jobs,
-    webhooks: store.webhooks,
-    subscriptions: store.subscriptions
   }
 }
 

@@ -14,7 +14,6 @@ import { startSandbox } from '../sandbox/sandbox.js'
 import { logCapabilities } from './capabilities.js'
 import { credentialsCheck, openClient, type ClientParts } from './datastore-client.js'
 import { openedFile } from './startup-errors.js'
-import { warnAboutConfig } from './warnings.js'
 
 /** The circuit breakers of the datastores, by their names. */
 type CircuitBreakers = Readonly<Record<string, Breaker>>
@@ -78,7 +77,6 @@ export async function openDatastores (config: Config,
     log.warn({ datastores: sandboxes },
       'these datastores are embedded sandboxes, for evaluation only, never for real records')
   }
-  warnAboutConfig(config, log)
   const backends: Record<string, Backend> = {}
   const authorizations: Authorization[] = []
   for (const name of datastoreNames(config)) {

@@ -18,25 +18,24 @@ import { eventRoutes, refuseEventRoutes } from '../api/events/routes.js'
 import { passthrough, passthroughOptions } from '../api/passthrough/routes.js'
 import { resources } from '../api/resources/routes.js'
 import { createCursors } from '../tenant-guard/cursor.js'
-import { ownershipCache } from '../tenant-guard/ownership.js'
-import { openAuditLog, type OpenAuditLog } from './audit-log.js'
+import type { OpenAuditLog } from './audit-log.js'
 import type { Disposables, ServiceParts } from './parts.js'
 import { openBulk } from './bulk.js'
-import { openDatastores, type OpenDatastores } from './datastores.js'
+import type { OpenDatastores } from './datastores.js'
+import { guardedStores } from './guarded-stores.js'
 import { ownUrl } from './own-config.js'
-import { tenantContexts, guardedStores } from './guarded-stores.js'
-import { openKeys, type OpenKeys } from './keys.js'
+import type { OpenKeys } from './keys.js'
 import { offeredByAll } from './capabilities.js'
 import type { Mapping } from '../mappings/core/mapping.js'
 import type { Offered } from '../tenant-guard/capabilities.js'
 import { gaugeSources } from './metrics.js'
 import { openReports } from './reports.js'
-import { openUsage } from './usage.js'
-import { openEvents } from './events.js'
+import { warnAboutConfig } from './warnings.js'
+import type { OpenUsage } from './usage.js'
+import { openRecordAccess } from './record-access.js'
+import { JobThread, runsJobThread } from './job-thread/job-thread.js'
 import { sendLeftOver } from './processes/left-over.js'
 import type { ProcessMember } from './processes/member.js'
-import type { FindMade } from '../events/change-resolver.js'
-import { findMade } from '../tenant-guard/writes/find-made.js'
 import { openedFile } from './startup-errors.js'
 import { subscriptionRoutes } from '../api/passthrough/subscriptions/routes.js'
 import { webhookRoutes } from '../api/webhooks/routes.js'
@@ -52,22 +51,27 @@ export interface GatewayServices {
   readonly sandboxes: readonly string[]
 }
 
+/** What a gateway is opened with. */
+interface GatewayParts extends ServiceParts {
+  readonly link: ControlPlaneClient
+  /** The configuration of all processes, whose data directory has the control database. */
+  readonly ofAll: Config
+}
+
 /**
  * Opens the copy of the keys, the datastores and the idempotency records of requests. It reaches the control plane only
  * by the link. No datastore need respond.
  */
 export async function openGatewaySide (
   config: Config,
-  { link, ...parts }: ServiceParts & { readonly link: ControlPlaneClient },
+  { link, ofAll, ...parts }: GatewayParts,
   closers: Disposables
 ): Promise<GatewayServices> {
-  const { environment, version, now, log, metrics, traces, logsCapabilities, member } = parts
+  const { environment, version, now, log, metrics, member } = parts
+  warnAboutConfig(config, log)
   const reportNow: { notify?: () => void } = {}
-  const keys = closers.add(openKeys(config, { feed: link.feed, now, log, onApplied: () => reportNow.notify?.() }))
-  const observers = { ...metrics && { onExchange: metrics.exchanged }, ...traces && { beginExchange: traces.begin } }
-  const datastores = await openDatastores(config, { environment, now, log, logsCapabilities, ...observers }, closers)
-  const usage = closers.add(await openUsage(config, { link, now, log }))
-  const events = config.events.enabled ? await openEvents(config, { link, now, log }, closers) : undefined
+  const access = await openRecordAccess(config, { ...parts, link, onApplied: () => reportNow.notify?.() }, closers)
+  const { keys, datastores, usage, events, audit, ownership, openTenantContext, findIntended } = access
   const shared = await openSharedCounts(config, { environment, log }, closers)
   const checks = {
     usage: usage.check,
@@ -78,19 +82,12 @@ export async function openGatewaySide (
   }
   const keyedRequests = closers.add(await openIdempotencyStore(config, { shared, now, member }))
   const url = ownUrl(config)
-  const ownership = ownershipCache()
-  const { incident: onIncident, storedDifferently: onDifferences } = metrics ?? {}
-  const openTenantContext = tenantContexts(config, datastores, {
-    url, now, ownership, recorderOf: events?.recorderOf, onIncident, onDifferences
-  })
-  const findIntended: FindMade = intent =>
-    findMade(openTenantContext(intent.owner, { id: intent.requestId, log }), intent)
-  events?.resolveWith(findIntended)
   await sendLeftOver(config, { link, findMade: findIntended, now, log, member }, closers)
   const storeFor = guardedStores(openTenantContext)
-  const audit = await openAuditLog(config, { openTenantContext, now, log }, closers)
-  const bulkObservers = { ...(metrics && { metrics }), ...(audit && { accounts: audit.accounts }) }
-  const bulk = openBulk(config, { link, openTenantContext, keys, usage, url, now, log, ...bulkObservers }, closers)
+  const thread = runsJobThread(config)
+    ? closers.add(new JobThread(config, { ...parts, ofAll, onIncident: datastores.onIncident }))
+    : undefined
+  const bulk = openBulk(config, { ...access, link, url, now, log, metrics, thread }, closers)
   const reported = { ...checks, bulk: bulk.check }
   const reporter = closers.add(openReports(config, { link, keys, checks: reported, version, now, log }))
   reportNow.notify = () => reporter.report()
@@ -118,7 +115,7 @@ async function openIdempotencyStore (
 interface Opened {
   readonly datastores: OpenDatastores
   readonly keys: OpenKeys
-  readonly usage: Awaited<ReturnType<typeof openUsage>>
+  readonly usage: OpenUsage
   readonly shared: Awaited<ReturnType<typeof openSharedCounts>>
   readonly keyedRequests: IdempotencyStore
   readonly url: string

@@ -25,6 +25,8 @@ export interface OpenKeys {
   readonly lookups: () => KeyCache['lookups']
   /** The copy's position in the change feed. */
   readonly position: () => Position
+  /** Resolves when the copy is complete for the first time since the start. */
+  readonly isCaughtUp: Promise<void>
   /** Resolves when the copy has all changes that a control store in the same process has now. */
   readonly catchUp: (control: Pick<ControlStore, 'changesAfter'>) => Promise<void>
   readonly close: () => Promise<void>
@@ -57,6 +59,7 @@ export function openKeys ({ dataDirectory, keys }: Config, { feed, now, log, onA
     check: () => checkOf(replica.syncedAt(), follower.isConnected, now()),
     lookups: () => cache.lookups,
     position: () => replica.position(),
+    isCaughtUp: follower.caughtUp,
     catchUp: async control => {
       await follower.caughtUp
       while (!isLatest(await control.changesAfter(replica.position(), 1))) await pause(10)

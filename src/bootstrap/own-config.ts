@@ -17,7 +17,7 @@ export function ownUrl ({ publicUrl, host, port }: Config): string {
 type Numbered = Pick<ProcessMember, 'number' | 'of'>
 
 /** The directory of the process with a number, for the files that it alone writes. */
-function processDirectory (dataDirectory: string, number: number): string {
+export function processDirectory (dataDirectory: string, number: number): string {
   return number === 1 ? dataDirectory : join(dataDirectory, `process-${number}`)
 }
 
@@ -39,10 +39,28 @@ export function toShare (config: Config, { number, of }: Numbered): Config {
  * for: the files of bulk jobs, and cursors.
  */
 export function toOwnDirectory (config: Config, { number }: Pick<Numbered, 'number'>): Config {
+  return withDirectory(config, processDirectory(config.dataDirectory, number))
+}
+
+/** The directory of a gateway's thread for bulk jobs, for the files that it alone writes. */
+export const jobThreadDirectory = (dataDirectory: string): string => join(dataDirectory, 'job-thread')
+
+/** The configuration of a gateway as its thread for bulk jobs applies it. */
+export function toJobThread (config: Config): Config {
+  const { control, auditLog, dataDirectory } = config
+  const { file } = auditLog
+  return {
+    ...withDirectory(config, jobThreadDirectory(dataDirectory)),
+    control: { ...control, gatewayName: `${gatewayName(control)}-jobs` },
+    auditLog: file === undefined ? auditLog : { ...auditLog, file: `${file}.job-thread` }
+  }
+}
+
+function withDirectory (config: Config, own: string): Config {
   const { dataDirectory, bulk, cursor } = config
   return {
     ...config,
-    dataDirectory: processDirectory(dataDirectory, number),
+    dataDirectory: own,
     bulk: { ...bulk, directory: bulk.directory ?? join(dataDirectory, 'bulk') },
     cursor: { secretFile: cursor.secretFile ?? join(dataDirectory, 'cursor.secret') }
   }

@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import type { Config } from '../config/schema.js'
 import type { ControlStore } from '../control-plane/store/store.js'
+import type { ControlPlaneClient } from '../control-plane/sync/link.js'
 import { buildControlPlane, buildGateway, buildWorker } from '../app.js'
 import { Readiness } from '../http/readiness.js'
 import { ensureDirectory } from '../files/ensure.js'
@@ -119,9 +120,9 @@ const openControl = async (
 ): Promise<ControlSide> => await (await import('./control-plane.js')).openControlSide(...args)
 
 const openGateway = async (
-  ...[config, parts, closers]: Parameters<typeof import('./gateway.js').openGatewaySide>
+  config: Config, parts: ServiceParts & { readonly link: ControlPlaneClient }, closers: Disposables
 ): Promise<GatewayServices> => {
   const own = parts.member === undefined ? config : toOwnDirectory(config, parts.member)
   ensureDirectory(own.dataDirectory)
-  return await (await import('./gateway.js')).openGatewaySide(own, parts, closers)
+  return await (await import('./gateway.js')).openGatewaySide(own, { ...parts, ofAll: config }, closers)
 }

@@ -18,6 +18,12 @@ export const bulk = Type.Object(
       default: 4,
       examples: [4]
     }),
+    thread: Type.Boolean({
+      description:
+        'Whether bulk jobs run in a thread of their own, so that requests do not wait for them. With the embedded sandbox and with `bulk.importUrl` they never do',
+      default: true,
+      examples: [false]
+    }),
     jobsPerOrganization: Type.Integer({
       description: 'Maximum concurrent bulk jobs per organization, across all gateways',
       minimum: 1,

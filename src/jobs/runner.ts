@@ -1,11 +1,17 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { jitteredBackoff } from '../time/backoff.js'
-import type { JobKind } from './model/job.js'
+import type { ClaimedJob, JobKind } from './model/job.js'
 import type { Jobs } from './model/jobs.js'
 import { BackgroundTask } from '../time/background-task.js'
 import { RunningJob, type RunningJobParts } from './running-job.js'
 import type { Spool } from './storage/files.js'
 import type { JobHandler } from './job-context.js'
+
+/** A job that runs. */
+export interface StartedJob extends Pick<RunningJob, 'done' | 'look' | 'stop'> {}
+
+/** Starts a job that was claimed; `claimedAt` is when the claim was requested, by the monotonic clock. */
+export type StartJob = (claimed: ClaimedJob, claimedAt: number) => StartedJob
 
 /** The parts of a runner. */
 export interface RunnerParts extends Omit<RunningJobParts, 'jobs' | 'spool' | 'doJob' | 'leaseMs'> {
@@ -17,12 +23,16 @@ export interface RunnerParts extends Omit<RunningJobParts, 'jobs' | 'spool' | 'd
   readonly gateway: string
   readonly jobsAtOnce: number
   readonly jobsPerOrganization: number
+  /** Runs jobs elsewhere; by default, they run in this thread. */
+  readonly startJob?: StartJob | undefined
   /** How long a lease lasts without renewal, in milliseconds. */
   readonly leaseMs?: number
   /** How often to look for jobs that were created elsewhere, in milliseconds. */
   readonly lookMs?: number
 }
 
+/** How long a lease lasts without renewal, in milliseconds. */
+export const usualLeaseMs = 30_000
 const maxPauseMs = 30_000
 
 /** How long jobs may take to stop when the gateway stops. */
@@ -30,14 +40,18 @@ const leavingMs = 10_000
 
 /** Runs the jobs of its spool, a few at a time, until it is closed. */
 export class JobRunner {
-  readonly #parts: Required<RunnerParts>
-  readonly #running = new Map<string, RunningJob>()
+  readonly #parts: RunnerParts & Required<Pick<RunnerParts, 'leaseMs' | 'lookMs'>>
+  readonly #startJob: StartJob
+  readonly #running = new Map<string, StartedJob>()
   readonly #loop: BackgroundTask
   #failures = 0
 
   /** Starts immediately. */
   constructor (parts: RunnerParts) {
-    this.#parts = { leaseMs: 30_000, lookMs: 2_000, ...parts }
+    const all = this.#parts = { leaseMs: usualLeaseMs, lookMs: 2_000, ...parts }
+    this.#startJob = parts.startJob ??
+      ((claimed, claimedAt) =>
+        new RunningJob(claimed, { ...all, doJob: all.doJob[claimed.job.request.kind] }, claimedAt))
     this.#loop = new BackgroundTask(stopping => this.#turn(stopping))
   }
 
@@ -88,7 +102,7 @@ export class JobRunner {
   }
 
   async #take (stopping: AbortSignal): Promise<boolean> {
-    const { jobs, spool, doJob, gateway, jobsPerOrganization: perTenant, leaseMs } = this.#parts
+    const { jobs, spool, gateway, jobsPerOrganization: perTenant, leaseMs } = this.#parts
     const requestedAt = performance.now()
     const claimed = await jobs.claim({ gateway, storeId: spool.storeId, perTenant, leaseMs })
     if (claimed === undefined) return false
@@ -97,7 +111,7 @@ export class JobRunner {
       await jobs.release(lease)
       return false
     }
-    const running = new RunningJob(claimed, { ...this.#parts, doJob: doJob[job.request.kind] }, requestedAt)
+    const running = this.#startJob(claimed, requestedAt)
     this.#running.set(job.id, running)
     running.done.then(() => {
       // A lost job may have been claimed again.

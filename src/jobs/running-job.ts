@@ -142,7 +142,7 @@ export class RunningJob {
   #hold (since: number): void {
     this.#heldUntil = since + this.#parts.leaseMs * 0.8
     clearTimeout(this.#deadline)
-    this.#deadline = setTimeout(() => this.#leave('lost'), this.#heldUntil - performance.now()).unref()
+    this.#deadline = setTimeout(() => this.#leave('lost'), Math.max(0, this.#heldUntil - performance.now())).unref()
   }
 
   /** A process that was suspended resumes in the middle of its work, perhaps without the lease. */

@@ -7,6 +7,8 @@ import type { FindMade } from '../../events/change-resolver.js'
 import type { Disposables } from '../parts.js'
 import { openEvents } from '../events.js'
 import { openUsage } from '../usage.js'
+import { runsJobThread } from '../job-thread/job-thread.js'
+import { jobThreadDirectory, processDirectory } from '../own-config.js'
 import type { ProcessMember } from './member.js'
 
 interface LeftOverParts {
@@ -18,17 +20,15 @@ interface LeftOverParts {
 }
 
 /**
- * Sends what processes with a higher number than there are now had counted and written down: a gateway that is started
- * with fewer processes than before loses nothing. The first process does it.
+ * Sends what processes with a higher number than there are now had counted and written down, and the threads of bulk
+ * jobs where there are none now: a gateway that is started with fewer processes than before loses nothing. The first
+ * process does it.
  */
 export async function sendLeftOver (
   config: Config, { findMade, member, ...parts }: LeftOverParts, closers: Disposables
 ): Promise<void> {
   if (member !== undefined && member.number > 1) return
-  for (const name of readdirSync(config.dataDirectory)) {
-    const number = Number(/^process-(\d+)$/.exec(name)?.[1] ?? 0)
-    if (number <= config.processes) continue
-    const dataDirectory = join(config.dataDirectory, name)
+  for (const dataDirectory of leftDirectories(config)) {
     const own = { ...config, dataDirectory }
     if (existsSync(join(dataDirectory, 'usage.db'))) closers.add(await openUsage(own, parts))
     if (existsSync(join(dataDirectory, 'events.db'))) {
@@ -36,4 +36,14 @@ export async function sendLeftOver (
       events.resolveWith(findMade)
     }
   }
+}
+
+/** The directories of processes and threads that are no more. */
+function leftDirectories (config: Config): string[] {
+  const { dataDirectory, processes } = config
+  const numbers = readdirSync(dataDirectory).flatMap(name => /^process-(\d+)$/.exec(name)?.[1] ?? []).map(Number)
+  const ofNumber = (number: number): string => processDirectory(dataDirectory, number)
+  const left = numbers.filter(number => number > processes).map(ofNumber)
+  const withoutThread = runsJobThread(config) ? left : [dataDirectory, ...numbers.map(ofNumber)]
+  return [...left, ...withoutThread.map(jobThreadDirectory)]
 }

@@ -1,0 +1,100 @@
+/** The thread of the bulk jobs. Started by {@link JobThread}. */
+import { parentPort, workerData } from 'node:worker_threads'
+import { pino } from 'pino'
+import { ensureDirectory } from '../../files/ensure.js'
+import { logDestination, logOptions } from '../../http/log.js'
+import type { ClaimedJob } from '../../jobs/model/job.js'
+import type { StartedJob } from '../../jobs/runner.js'
+import type { ControlPlaneClient } from '../../control-plane/sync/link.js'
+import { localLink } from '../../control-plane/sync/local.js'
+import type { Measurements } from '../../observability/metrics/measurements.js'
+import { openTraces } from '../../observability/tracing.js'
+import { jobStarter } from '../bulk.js'
+import { gatewayName, ownUrl, toJobThread } from '../own-config.js'
+import { Disposables } from '../parts.js'
+import { Channel, type Packets } from '../processes/channel.js'
+import { openRecordAccess } from '../record-access.js'
+import { reported, type ThreadData } from './job-thread.js'
+
+const { config: ofGateway, ofAll, environment, version } = workerData as ThreadData
+const config = toJobThread(ofGateway)
+const now = (): Date => new Date()
+const log = pino(logOptions(config.logLevel), logDestination(2, now)).child({ thread: 'bulk jobs' })
+const closers = new Disposables()
+const running = new Map<string, Promise<StartedJob>>()
+
+const port = parentPort!
+const channel = new Channel(packets => port.postMessage(packets), {
+  start: async (claimed: ClaimedJob, claimedAt: number) => {
+    const { id } = claimed.job
+    const started = starter.then(startJob => startJob(claimed, claimedAt - performance.timeOrigin))
+    running.set(id, started)
+    try {
+      await (await started).done
+    } finally {
+      // A lost job may have been claimed again.
+      if (running.get(id) === started) running.delete(id)
+    }
+  },
+  look: (id: string) => { running.get(id)?.then(job => job.look(), () => {}) },
+  stop: (id: string) => { running.get(id)?.then(job => job.stop(), () => {}) },
+  isWell: async () => (await opened).isWell(),
+  close: async () => {
+    await opened.catch(() => {})
+    await closers.close()
+  }
+})
+port.on('message', (packets: Packets) => channel.receive(packets))
+
+const opened = open()
+/** Runs jobs, which need a copy of the keys that is complete. */
+const starter = opened.then(async ({ keys, startJob }) => {
+  await keys.isCaughtUp
+  return startJob
+})
+// A thread that cannot work ends, so that the next job starts another one.
+starter.catch(error => {
+  log.error({ err: error }, 'the thread of the bulk jobs could not be opened')
+  process.exit(1)
+})
+
+async function open () {
+  ensureDirectory(config.dataDirectory)
+  const traces = await openTraces({ environment, version }, closers)
+  const link = await openLink()
+  const metrics = measurements()
+  const parts = { environment, now, log, link, metrics, ...traces && { traces } }
+  const access = await openRecordAccess(config, parts, closers)
+  const { keys, usage, events } = access
+  return {
+    keys,
+    startJob: jobStarter(config, { ...access, link, url: ownUrl(config), now, log, metrics }),
+    isWell: () => [usage, events].every(file => file === undefined || file.check().status === 'ok')
+  }
+}
+
+/** The control plane: its database, where this process has it open too. */
+async function openLink (): Promise<ControlPlaneClient> {
+  if (config.role === 'all') {
+    const { openDatabase, linkedStore } = await import('../control-store.js')
+    const store = await openDatabase(ofAll, { environment, now }, closers)
+    return localLink(linkedStore(store), gatewayName(config.control))
+  }
+  const { openRemoteControl } = await import('../remote-control.js')
+  return closers.add(openRemoteControl(config, { environment, log }))
+}
+
+type Reported = Pick<Measurements, typeof reported[number]>
+
+/** Reports to the process what is measured here. */
+function measurements (): Reported {
+  const report = (name: keyof Reported) => (value: unknown) => channel.notify('measure', name, value)
+  const all = Object.fromEntries(reported.map(name => [name, report(name)])) as unknown as Reported
+  return {
+    ...all,
+    incident: incident => {
+      channel.notify('incident', incident.datastore)
+      all.incident(incident)
+    }
+  }
+}
