@@ -85,7 +85,7 @@ export async function openGatewaySide (
   await sendLeftOver(config, { link, findMade: findIntended, now, log, member }, closers)
   const storeFor = guardedStores(openTenantContext)
   const thread = runsJobThread(config)
-    ? closers.add(new JobThread(config, { ...parts, ofAll, onIncident: datastores.onIncident }))
+    ? closers.add(new JobThread(config, { ...parts, ofAll, months: usage.months, onIncident: datastores.onIncident }))
     : undefined
   const bulk = openBulk(config, { ...access, link, url, now, log, metrics, thread }, closers)
   const reported = { ...checks, bulk: bulk.check }

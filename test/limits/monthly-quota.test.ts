@@ -243,3 +243,14 @@ t.test(
     t.ok(then > before, 'nothing of the month is forgotten')
   }
 )
+
+t.test('what another part of the gateway has counted counts here, and is never taken back', async t => {
+  const months = new MonthlyUsage({ ledger: { monthOf: () => ({ own: 2, others: 3 }) } })
+  const [pool, month] = [{ tenantId: 'org-a', mode: 'live' as const }, '2030-01']
+  months.expect(pool, month, 4)
+  t.equal(months.used(pool, month), 5, 'which knew less')
+  months.expect(pool, month, 100)
+  t.equal(months.used(pool, month), 100)
+  t.equal(months.take(pool, month).used, 101)
+  t.equal(months.used({ tenantId: 'org-b', mode: 'live' }, month), 5)
+})

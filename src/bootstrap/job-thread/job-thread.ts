@@ -5,6 +5,8 @@ import type { FastifyBaseLogger } from 'fastify'
 import type { Config } from '../../config/schema.js'
 import type { Environment } from '../../config/environment.js'
 import { compiledModule } from '../../control-plane/outbox/file-writer.js'
+import { monthOf } from '../../limits/month.js'
+import type { MonthlyUsage } from '../../limits/usage-ledger/month-counts.js'
 import type { StartedJob, StartJob } from '../../jobs/runner.js'
 import type { ClaimedJob } from '../../jobs/model/job.js'
 import type { Metrics } from '../../observability/metrics/measurements.js'
@@ -26,7 +28,12 @@ export interface ThreadData {
 /** What the thread measures, which counts in the process. */
 export const reported = ['exchanged', 'incident', 'storedDifferently', 'workEnded', 'recordsDone'] as const
 
+/** How many requests of a job's organization counted in a month, as the process knows it. */
+export interface KnownUsage { readonly month: string, readonly used: number }
+
 interface JobThreadParts extends Pick<ThreadData, 'ofAll' | 'environment' | 'version'> {
+  readonly months: Pick<MonthlyUsage, 'used'>
+  readonly now: () => Date
   readonly log: FastifyBaseLogger
   /** Receives what the thread measures; absent where nothing is measured. */
   readonly metrics?: Metrics
@@ -93,9 +100,12 @@ export class JobThread {
   }
 
   async #run (channel: Channel, claimed: ClaimedJob, claimedAt: number): Promise<void> {
+    const { months, now } = this.#parts
+    const month = monthOf(now().toISOString())
+    const known: KnownUsage = { month, used: months.used(claimed.job.owner, month) }
     try {
-      // Each thread's monotonic clock begins with the thread.
-      await channel.call('start', claimed, performance.timeOrigin + claimedAt)
+      // Each thread has a monotonic clock of its own.
+      await channel.call('start', claimed, performance.timeOrigin + claimedAt, known)
     } catch (error) {
       this.#parts.log.error({ err: error, job: claimed.job.id }, 'a bulk job lost its thread; its lease will expire')
     }

@@ -14,7 +14,7 @@ import { gatewayName, ownUrl, toJobThread } from '../own-config.js'
 import { Disposables } from '../parts.js'
 import { Channel, type Packets } from '../processes/channel.js'
 import { openRecordAccess } from '../record-access.js'
-import { reported, type ThreadData } from './job-thread.js'
+import { reported, type KnownUsage, type ThreadData } from './job-thread.js'
 
 const { config: ofGateway, ofAll, environment, version } = workerData as ThreadData
 const config = toJobThread(ofGateway)
@@ -25,9 +25,12 @@ const running = new Map<string, Promise<StartedJob>>()
 
 const port = parentPort!
 const channel = new Channel(packets => port.postMessage(packets), {
-  start: async (claimed: ClaimedJob, claimedAt: number) => {
-    const { id } = claimed.job
-    const started = starter.then(startJob => startJob(claimed, claimedAt - performance.timeOrigin))
+  start: async (claimed: ClaimedJob, claimedAt: number, { month, used }: KnownUsage) => {
+    const { id, owner } = claimed.job
+    const started = ready.then(({ startJob, usage: { months } }) => {
+      months.expect(owner, month, used)
+      return startJob(claimed, claimedAt - performance.timeOrigin)
+    })
     running.set(id, started)
     try {
       await (await started).done
@@ -47,13 +50,13 @@ const channel = new Channel(packets => port.postMessage(packets), {
 port.on('message', (packets: Packets) => channel.receive(packets))
 
 const opened = open()
-/** Runs jobs, which need a copy of the keys that is complete. */
-const starter = opened.then(async ({ keys, startJob }) => {
-  await keys.isCaughtUp
-  return startJob
+/** Jobs need a copy of the keys that is complete. */
+const ready = opened.then(async parts => {
+  await parts.keys.isCaughtUp
+  return parts
 })
 // A thread that cannot work ends, so that the next job starts another one.
-starter.catch(error => {
+ready.catch(error => {
   log.error({ err: error }, 'the thread of the bulk jobs could not be opened')
   process.exit(1)
 })
@@ -68,6 +71,7 @@ async function open () {
   const { keys, usage, events } = access
   return {
     keys,
+    usage,
     startJob: jobStarter(config, { ...access, link, url: ownUrl(config), now, log, metrics }),
     isWell: () => [usage, events].every(file => file === undefined || file.check().status === 'ok')
   }

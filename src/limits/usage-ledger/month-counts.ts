@@ -56,6 +56,12 @@ export class MonthlyUsage {
     }
   }
 
+  /** Takes over what another part of the gateway knows: how many requests of a pool counted, here and elsewhere. */
+  expect (pool: QuotaScope, month: string, used: number): void {
+    const held = this.#find(pool, month)
+    held.others = Math.max(held.others, used - held.own)
+  }
+
   #find (pool: QuotaScope, month: string): Held {
     const name = nameOf(pool, month)
     const held = this.#held.get(name) ?? { ...this.#ledger.monthOf(pool, month) }
