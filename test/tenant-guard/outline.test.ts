@@ -282,7 +282,7 @@ t.test('a page whose outline would be longer than it is parsed as a whole', asyn
 
 /** Mistakes that the source could have. */
 const mutants = [
-  ['for (let i: usize = 0; i < nameLength; i++) if (load<u8>(name + i) === backslash) return true', ''],
+  ['const behind = findSpecial(name)\n  if (load<u8>(behind) !== quote) return false', 'const behind = skipText(at) - 1'],
   ['nameLength === 12 && word', 'word'],
   ['&& load<u32>(name + 8) === typeRest', ''],
   ['return nameLength === length && word === expected', 'return word === expected || nameLength === length'],
