@@ -42,6 +42,8 @@ const openRoutes = [
   '/openapi.json',
   '/v1/bulk/export',
   '/v1/bulk/import',
+  // Only says that events are switched off.
+  '/v1/events',
   '/v1/fhir/metadata',
   '/v1/fhir/:operation(^\\$import$)',
   '/v1/metadata',
