@@ -42,7 +42,7 @@ class Unusable {
 
 async function requested (backend: Backend): Promise<Capabilities | Unusable> {
   return await getCapabilities(backend).catch((error: unknown) => {
-    const { reason = 'it does not respond', remedy } = diagnose(error) ?? {}
+    const { reason = 'it does not respond properly', remedy } = diagnose(error) ?? {}
     return new Unusable(reason, remedy)
   })
 }
