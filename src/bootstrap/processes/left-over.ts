@@ -21,14 +21,13 @@ interface LeftOverParts {
 
 /**
  * Sends what processes with a higher number than there are now had counted and written down, and the threads of bulk
- * jobs where there are none now: a gateway that is started with fewer processes than before loses nothing. The first
- * process does it.
+ * jobs where there are none now: a gateway that is started with fewer of them than before loses nothing. Each process
+ * does it for its own thread, and the first one for processes that are no more.
  */
 export async function sendLeftOver (
   config: Config, { findMade, member, ...parts }: LeftOverParts, closers: Disposables
 ): Promise<void> {
-  if (member !== undefined && member.number > 1) return
-  for (const dataDirectory of leftDirectories(config)) {
+  for (const dataDirectory of leftDirectories(config, member?.number)) {
     const own = { ...config, dataDirectory }
     if (existsSync(join(dataDirectory, 'usage.db'))) closers.add(await openUsage(own, parts))
     if (existsSync(join(dataDirectory, 'events.db'))) {
@@ -39,11 +38,13 @@ export async function sendLeftOver (
 }
 
 /** The directories of processes and threads that are no more. */
-function leftDirectories (config: Config): string[] {
+function leftDirectories (config: Config, number = 1): string[] {
   const { dataDirectory, processes } = config
-  const numbers = readdirSync(dataDirectory).flatMap(name => /^process-(\d+)$/.exec(name)?.[1] ?? []).map(Number)
-  const ofNumber = (number: number): string => processDirectory(dataDirectory, number)
-  const left = numbers.filter(number => number > processes).map(ofNumber)
-  const withoutThread = runsJobThread(config) ? left : [dataDirectory, ...numbers.map(ofNumber)]
-  return [...left, ...withoutThread.map(jobThreadDirectory)]
+  const ofThread = runsJobThread(config) ? [] : [jobThreadDirectory(dataDirectory)]
+  if (number > 1) return ofThread
+  const left = readdirSync(dataDirectory)
+    .flatMap(name => /^process-(\d+)$/.exec(name)?.[1] ?? [])
+    .filter(number => Number(number) > processes)
+    .map(number => processDirectory(dataDirectory, Number(number)))
+  return [...ofThread, ...left.flatMap(directory => [directory, jobThreadDirectory(directory)])]
 }
