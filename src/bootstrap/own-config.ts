@@ -1,3 +1,4 @@
+import { existsSync, readdirSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { isIPv6 } from 'node:net'
 import { join } from 'node:path'
@@ -44,6 +45,14 @@ export function toOwnDirectory (config: Config, { number }: Pick<Numbered, 'numb
 
 /** The directory of a gateway's thread for bulk jobs, for the files that it alone writes. */
 export const jobThreadDirectory = (dataDirectory: string): string => join(dataDirectory, 'job-thread')
+
+/** The directories of the processes with this data directory, and of their threads, there or not. */
+export function writerDirectories (dataDirectory: string): string[] {
+  const others = existsSync(dataDirectory)
+    ? readdirSync(dataDirectory).filter(name => /^process-\d+$/.test(name)).map(name => join(dataDirectory, name))
+    : []
+  return [dataDirectory, ...others].flatMap(directory => [directory, jobThreadDirectory(directory)])
+}
 
 /** The configuration of a gateway as its thread for bulk jobs applies it. */
 export function toJobThread (config: Config): Config {

@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { command } from '../cli/command.js'
 import { startTestSandbox } from '../harness/sandbox.js'
 import { until } from '../harness/until.js'
 import { UsageLedger } from '../../src/limits/usage-ledger/ledger.js'
@@ -17,8 +18,8 @@ async function startWithThread (t: Test, { url, data = temporary(t), bulk = {}, 
   const environment = { FHIR_TEST_URL: url, FHIR_LIVE_URL: url, CLINIGATE_DATA: data, CLINIGATE_CONFIG: file }
   const service = await startService(t, environment, now)
   const control = service.control!
-  const { tenantId } = await control.organizations.create({ name: 'clinic', plan: 'enterprise' }, 'test')
-  const { secret, keyId } = await control.keys.create({ tenantId, mode: 'test', name: 'a key' }, 'test')
+  const { tenantId } = await control.organizations.create({ name: 'clinic', plan: 'pro' }, 'test')
+  const { secret, keyId } = await control.keys.create({ tenantId, mode: 'live', name: 'a key' }, 'test')
   await service.catchUp()
   const send = async (path: string, request: RequestInit = {}) => {
     const headers = { 'x-api-key': secret, ...request.headers }
@@ -85,6 +86,11 @@ t.test('jobs run in a thread of their own; what it counts and writes down arrive
   t.equal((await gateway.get('/v1/patients?lastName=thread')).total, 25)
   t.ok(existsSync(join(gateway.own, 'usage.db')), 'it has a ledger of its own')
   await until(async () => await gateway.counted() >= 26)
+  const month = new Date().toISOString().slice(0, 7)
+  const recompute = async () =>
+    JSON.parse((await command({ CLINIGATE_DATA: gateway.data }, 'usage', 'recompute', '--month', month)).out)[0]
+  await until(async () => (await recompute()).agrees)
+  t.ok((await recompute()).ledger.counted >= 26, 'whoever recomputes a bill finds its ledger, too')
   await until(async () => (await gateway.get('/v1/events?count=100')).data.length === 25)
   const exported = await gateway.send('/v1/bulk/export', {
     method: 'POST',
@@ -120,7 +126,7 @@ t.test('a cancelled job stops in the thread, and one of a gateway that ends goes
   await closing
   const next = await startWithThread(t, { url: server.url, data: gateway.data })
   const { tenantId } = gateway
-  const job = async () => await next.control.jobs.find(resumed, { tenantId, mode: 'test' })
+  const job = async () => await next.control.jobs.find(resumed, { tenantId, mode: 'live' })
   await until(async () => (await job())?.status === 'completed')
   t.equal(await server.count() - before, 500, 'each record once')
 })
@@ -153,7 +159,7 @@ for (const thread of [true, false]) {
     ledger.record({
       tenantId,
       keyId,
-      mode: 'test',
+      mode: 'live',
       resource: 'Patient',
       interaction: 'create',
       outcome: 'ok',

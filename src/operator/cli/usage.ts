@@ -1,9 +1,10 @@
-import { existsSync, readdirSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { createHash } from 'node:crypto'
 import { Option, type Command } from 'commander'
 import { organizationOperations, recordOperations } from '../../control-plane/admin-api/operations.js'
 import { billCsv } from '../../control-plane/store/bill.js'
+import { writerDirectories } from '../../bootstrap/own-config.js'
 import { loadConfig } from '../../config/load.js'
 import { ledgerLines, ledgerTotals } from '../../limits/usage-ledger/file.js'
 import { hourOf } from '../../limits/usage-ledger/tally.js'
@@ -94,12 +95,10 @@ function exportUsage ({ from, to, settle, ledger }: ExportOptions, context: CliC
 const ledgerFiles = (ledger: readonly string[] | undefined, { environment }: CliContext): readonly string[] =>
   ledger ?? ownLedgers(loadConfig(environment).dataDirectory)
 
-/** Those of all processes that have served with this data directory. */
+/** Those of all processes that have served with this data directory, and of their bulk jobs. */
 function ownLedgers (dataDirectory: string): readonly string[] {
-  const others = existsSync(dataDirectory)
-    ? readdirSync(dataDirectory).filter(name => /^process-\d+$/.test(name)).map(name => join(dataDirectory, name, 'usage.db'))
-    : []
-  return [join(dataDirectory, 'usage.db'), ...others.filter(existsSync)]
+  const [first, ...others] = writerDirectories(dataDirectory).map(directory => join(directory, 'usage.db'))
+  return [first!, ...others.filter(existsSync)]
 }
 
 const linesIn = (...[file, which]: Parameters<typeof ledgerLines>): readonly UsageLine[] =>
