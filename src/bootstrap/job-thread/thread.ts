@@ -68,12 +68,13 @@ async function open () {
   const metrics = measurements()
   const parts = { environment, now, log, link, metrics, ...traces && { traces } }
   const access = await openRecordAccess(config, parts, closers)
-  const { keys, usage, events } = access
+  const { keys, usage, events, audit } = access
+  const checks = [usage.check, events?.check, audit?.check]
   return {
     keys,
     usage,
     startJob: jobStarter(config, { ...access, link, url: ownUrl(config), now, log, metrics }),
-    isWell: () => [usage, events].every(file => file === undefined || file.check().status === 'ok')
+    isWell: () => checks.every(check => check === undefined || check().status === 'ok')
   }
 }
 
