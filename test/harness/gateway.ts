@@ -183,6 +183,8 @@ function environmentOf (
     CLINIGATE_CONFIG: file('config.json', {
       overload: neverTooMuch,
       ...config,
+      // A thread has the clock of the machine, a log on standard error, and an audit log of its own.
+      bulk: { thread: false, ...config?.bulk as object },
       limits: { ...manyAtOnce, ...(config?.limits as object) }
     }),
     ...environment
