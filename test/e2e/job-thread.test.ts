@@ -83,6 +83,7 @@ t.test('jobs run in a thread of their own; what it counts and writes down arrive
   const id = await gateway.importPatients(25)
   await until(async () => await gateway.statusOf(id) === 'completed')
   t.match(await gateway.get(`/v1/bulk/jobs/${id}`), { totalRecords: 25, processedRecords: 25, failedRecords: 0 })
+  t.ok((await gateway.get('/v1/usage')).used >= 25, 'the process knows at once what the thread has counted')
   t.equal((await gateway.get('/v1/patients?lastName=thread')).total, 25)
   t.ok(existsSync(join(gateway.own, 'usage.db')), 'it has a ledger of its own')
   await until(async () => await gateway.counted() >= 26)

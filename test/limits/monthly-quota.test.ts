@@ -253,4 +253,8 @@ t.test('what another part of the gateway has counted counts here, and is never t
   t.equal(months.used(pool, month), 100)
   t.equal(months.take(pool, month).used, 101)
   t.equal(months.used({ tenantId: 'org-b', mode: 'live' }, month), 5)
+  months.countElsewhere(pool, month)
+  t.equal(months.used(pool, month), 102)
+  months.learn([{ ...pool, month, counted: 5 }])
+  t.equal(months.used(pool, month), 102, 'the control plane has not got it yet')
 })

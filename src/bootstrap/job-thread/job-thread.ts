@@ -6,6 +6,7 @@ import type { Config } from '../../config/schema.js'
 import type { Environment } from '../../config/environment.js'
 import { compiledModule } from '../../control-plane/outbox/file-writer.js'
 import { monthOf } from '../../limits/month.js'
+import type { QuotaScope } from '../../limits/usage.js'
 import type { MonthlyUsage } from '../../limits/usage-ledger/month-counts.js'
 import type { StartedJob, StartJob } from '../../jobs/runner.js'
 import type { ClaimedJob } from '../../jobs/model/job.js'
@@ -32,7 +33,7 @@ export const reported = ['exchanged', 'incident', 'storedDifferently', 'workEnde
 export interface KnownUsage { readonly month: string, readonly used: number }
 
 interface JobThreadParts extends Pick<ThreadData, 'ofAll' | 'environment' | 'version'> {
-  readonly months: Pick<MonthlyUsage, 'used'>
+  readonly months: Pick<MonthlyUsage, 'used' | 'countElsewhere'>
   readonly now: () => Date
   readonly log: FastifyBaseLogger
   /** Receives what the thread measures; absent where nothing is measured. */
@@ -117,7 +118,7 @@ export class JobThread {
   }
 
   #start (): RunningThread {
-    const { log, metrics, onIncident, ofAll, environment, version } = this.#parts
+    const { log, metrics, months, onIncident, ofAll, environment, version } = this.#parts
     const data: ThreadData = { config: this.#config, ofAll, environment: { ...environment }, version }
     const worker = new Worker(compiledModule('bootstrap/job-thread/thread.js'), {
       workerData: data,
@@ -131,7 +132,8 @@ export class JobThread {
     })
     const channel = new Channel(packets => worker.postMessage(packets), {
       measure: (name: typeof reported[number], value: never) => metrics?.[name](value),
-      incident: onIncident
+      incident: onIncident,
+      counted: (pool: QuotaScope, month: string) => months.countElsewhere(pool, month)
     })
     worker.on('message', (packets: Packets) => channel.receive(packets))
     worker.on('error', error => log.error({ err: error }, 'the thread of the bulk jobs failed'))

@@ -3,6 +3,8 @@ import { parentPort, workerData } from 'node:worker_threads'
 import { pino } from 'pino'
 import { ensureDirectory } from '../../files/ensure.js'
 import { logDestination, logOptions } from '../../http/log.js'
+import type { CountUsage } from '../../http/count-usage.js'
+import { monthOf } from '../../limits/month.js'
 import type { ClaimedJob } from '../../jobs/model/job.js'
 import type { StartedJob } from '../../jobs/runner.js'
 import type { ControlPlaneClient } from '../../control-plane/sync/link.js'
@@ -70,10 +72,11 @@ async function open () {
   const access = await openRecordAccess(config, parts, closers)
   const { keys, usage, events, audit } = access
   const checks = [usage.check, events?.check, audit?.check]
+  const counting = { ...usage, count: countingInProcess(usage.count) }
   return {
     keys,
     usage,
-    startJob: jobStarter(config, { ...access, link, url: ownUrl(config), now, log, metrics }),
+    startJob: jobStarter(config, { ...access, usage: counting, link, url: ownUrl(config), now, log, metrics }),
     isWell: () => checks.every(check => check === undefined || check().status === 'ok')
   }
 }
@@ -87,6 +90,13 @@ async function openLink (): Promise<ControlPlaneClient> {
   }
   const { openRemoteControl } = await import('../remote-control.js')
   return closers.add(openRemoteControl(config, { environment, log }))
+}
+
+/** Lets the process know at once what is counted here. */
+const countingInProcess = (count: CountUsage): CountUsage => (use, at) => {
+  count(use, at)
+  const { tenantId, mode, isCounted } = use
+  if (isCounted) channel.notify('counted', { tenantId, mode }, monthOf(at))
 }
 
 type Reported = Pick<Measurements, typeof reported[number]>

@@ -48,11 +48,17 @@ export class MonthlyUsage {
     return own + others
   }
 
+  /** Counts a request that another part of this gateway has counted, before the control plane reports it. */
+  countElsewhere (pool: QuotaScope, month: string): void {
+    this.#find(pool, month).others++
+  }
+
   /** Updates the totals of all gateways, once the ledger has stored them. */
   learn (totals: readonly MonthTotal[]): void {
     for (const { month, ...pool } of totals) {
       const held = this.#held.peek(nameOf(pool, month))
-      if (held !== undefined) held.others = this.#ledger.monthOf(pool, month).others
+      // What was counted elsewhere may be on its way to the control plane.
+      if (held !== undefined) held.others = Math.max(held.others, this.#ledger.monthOf(pool, month).others)
     }
   }
 
