@@ -8,7 +8,7 @@ import { monthOf } from '../../limits/month.js'
 import type { ClaimedJob } from '../../jobs/model/job.js'
 import type { StartedJob } from '../../jobs/runner.js'
 import type { ControlPlaneClient } from '../../control-plane/sync/link.js'
-import { localLink } from '../../control-plane/sync/local.js'
+import { inProcessChangeFeed, localLink } from '../../control-plane/sync/local.js'
 import type { Measurements } from '../../observability/metrics/measurements.js'
 import { openTraces } from '../../observability/tracing.js'
 import { jobStarter } from '../bulk.js'
@@ -86,7 +86,9 @@ async function openLink (): Promise<ControlPlaneClient> {
   if (config.role === 'all') {
     const { openDatabase, linkedStore } = await import('../control-store.js')
     const store = await openDatabase(ofAll, { environment, now }, closers)
-    return localLink(linkedStore(store), gatewayName(config.control))
+    // Another connection hears no changes of the process's own.
+    const feed = inProcessChangeFeed(store, { heartbeatMs: 1_000 })
+    return localLink({ ...linkedStore(store), feed }, gatewayName(config.control))
   }
   const { openRemoteControl } = await import('../remote-control.js')
   return closers.add(openRemoteControl(config, { environment, log }))
