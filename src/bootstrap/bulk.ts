@@ -5,8 +5,8 @@ import { Spool } from '../jobs/storage/files.js'
 import { deleteLeftovers } from '../jobs/delete-leftovers.js'
 import { jobRoutes } from '../jobs/job-routes.js'
 import { measuredJob } from '../jobs/measured-job.js'
-import { JobRunner, usualLeaseMs, type StartJob } from '../jobs/runner.js'
-import { RunningJob } from '../jobs/running-job.js'
+import { JobRunner, usualLeaseMs } from '../jobs/runner.js'
+import { jobStarter, type StartJob } from '../jobs/running-job.js'
 import { Sweeper } from '../jobs/storage/sweeper.js'
 import type { JobHandler } from '../jobs/job-context.js'
 import type { Config } from '../config/schema.js'
@@ -94,16 +94,14 @@ export function openBulk (
 }
 
 /** Starts jobs in this thread, which claims none. */
-export function jobStarter (config: Config, { audit, ...parts }: BulkParts): StartJob {
+export function openJobStarter (config: Config, { audit, ...parts }: BulkParts): StartJob {
   const { link: { jobs }, keys: { isRevoked }, log } = parts
   const spool = openSpool(config)
   const bulk: Bulk = { ...parts, spool, jobs }
   const doJob = followed(
     { export: exportParts(bulk).doJob, import: importParts(config, bulk).doJob }, { ...parts, audit }
   )
-  const running = { jobs, spool, isRevoked, leaseMs: usualLeaseMs, log }
-  return (claimed, claimedAt) =>
-    new RunningJob(claimed, { ...running, doJob: doJob[claimed.job.request.kind] }, claimedAt)
+  return jobStarter({ jobs, spool, doJob, isRevoked, leaseMs: usualLeaseMs, log })
 }
 
 function openSpool ({ bulk, dataDirectory }: Config): Spool {

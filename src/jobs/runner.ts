@@ -1,24 +1,14 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { jitteredBackoff } from '../time/backoff.js'
-import type { ClaimedJob, JobKind } from './model/job.js'
 import type { Jobs } from './model/jobs.js'
 import { BackgroundTask } from '../time/background-task.js'
-import { RunningJob, type RunningJobParts } from './running-job.js'
+import { jobStarter, type JobStarterParts, type StartedJob, type StartJob } from './running-job.js'
 import type { Spool } from './storage/files.js'
-import type { JobHandler } from './job-context.js'
-
-/** A job that runs. */
-export interface StartedJob extends Pick<RunningJob, 'done' | 'look' | 'stop'> {}
-
-/** Starts a job that was claimed; `claimedAt` is when the claim was requested, by the monotonic clock. */
-export type StartJob = (claimed: ClaimedJob, claimedAt: number) => StartedJob
 
 /** The parts of a runner. */
-export interface RunnerParts extends Omit<RunningJobParts, 'jobs' | 'spool' | 'doJob' | 'leaseMs'> {
+export interface RunnerParts extends Omit<JobStarterParts, 'jobs' | 'spool' | 'leaseMs'> {
   readonly jobs: Pick<Jobs, 'claim' | 'save' | 'release'>
   readonly spool: Pick<Spool, 'of' | 'deleteBut' | 'storeId'>
-  /** The handlers by kind of job. */
-  readonly doJob: Readonly<Record<JobKind, JobHandler>>
   /** The name of this gateway, for people to read. */
   readonly gateway: string
   readonly jobsAtOnce: number
@@ -49,9 +39,7 @@ export class JobRunner {
   /** Starts immediately. */
   constructor (parts: RunnerParts) {
     const all = this.#parts = { leaseMs: usualLeaseMs, lookMs: 2_000, ...parts }
-    this.#startJob = parts.startJob ??
-      ((claimed, claimedAt) =>
-        new RunningJob(claimed, { ...all, doJob: all.doJob[claimed.job.request.kind] }, claimedAt))
+    this.#startJob = parts.startJob ?? jobStarter(all)
     this.#loop = new BackgroundTask(stopping => this.#turn(stopping))
   }
 

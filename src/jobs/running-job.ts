@@ -3,7 +3,7 @@ import type { FastifyBaseLogger } from 'fastify'
 import { backoff } from '../time/backoff.js'
 import { failureOf } from '../envelope/error-handlers.js'
 import { Failure } from '../envelope/failures.js'
-import type { ClaimedJob, JobChange } from './model/job.js'
+import type { ClaimedJob, JobChange, JobKind } from './model/job.js'
 import type { Jobs } from './model/jobs.js'
 import { BackgroundTask } from '../time/background-task.js'
 import type { Spool } from './storage/files.js'
@@ -11,7 +11,7 @@ import { deleteLeftovers } from './delete-leftovers.js'
 import { PermanentFailure, isCancelled, JobInterrupted, type JobHandler } from './job-context.js'
 
 /** The parts needed to run one job. */
-export interface RunningJobParts {
+interface RunningJobParts {
   readonly jobs: Pick<Jobs, 'save' | 'release'>
   readonly spool: Pick<Spool, 'of' | 'deleteBut'>
   readonly doJob: JobHandler
@@ -20,6 +20,21 @@ export interface RunningJobParts {
   readonly leaseMs: number
   readonly log: FastifyBaseLogger
 }
+
+/** The parts needed to run jobs of each kind. */
+export interface JobStarterParts extends Omit<RunningJobParts, 'doJob'> {
+  readonly doJob: Readonly<Record<JobKind, JobHandler>>
+}
+
+/** A job that runs. */
+export interface StartedJob extends Pick<RunningJob, 'done' | 'look' | 'stop'> {}
+
+/** Starts a job that was claimed; `claimedAt` is when the claim was requested, by the monotonic clock. */
+export type StartJob = (claimed: ClaimedJob, claimedAt: number) => StartedJob
+
+/** Starts jobs in this thread. */
+export const jobStarter = ({ doJob, ...parts }: JobStarterParts): StartJob => (claimed, claimedAt) =>
+  new RunningJob(claimed, { ...parts, doJob: doJob[claimed.job.request.kind] }, claimedAt)
 
 const pauses = { firstMs: 5_000, maxMs: 600_000 }
 

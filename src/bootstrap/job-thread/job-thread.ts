@@ -8,7 +8,7 @@ import { compiledModule } from '../../control-plane/outbox/file-writer.js'
 import { monthOf } from '../../limits/month.js'
 import type { QuotaScope } from '../../limits/usage.js'
 import type { MonthlyUsage } from '../../limits/usage-ledger/month-counts.js'
-import type { StartedJob, StartJob } from '../../jobs/runner.js'
+import type { StartedJob, StartJob } from '../../jobs/running-job.js'
 import type { ClaimedJob } from '../../jobs/model/job.js'
 import type { Metrics } from '../../observability/metrics/measurements.js'
 import { withTimeout } from '../../time/with-timeout.js'
@@ -45,8 +45,8 @@ interface JobThreadParts extends Pick<ThreadData, 'ofAll' | 'environment' | 'ver
 interface RunningThread { readonly worker: Worker, readonly channel: Channel }
 
 const mebibyte = 1_048_576
-/** How long the thread may take to say how it is. */
-const answerMs = 1_000
+/** How long the thread may take to respond to a check. */
+const responseMs = 1_000
 
 /**
  * Whether bulk jobs have a thread of their own: not where they need what only the process has, which are a sandbox, and
@@ -87,7 +87,7 @@ export class JobThread {
   /** Whether all that the thread counts and writes down gets to the disk and to the control plane. */
   async isWell (): Promise<boolean> {
     if (this.#running === undefined) return true
-    return await withTimeout(this.#running.channel.call<boolean>('isWell'), answerMs, false).catch(() => false)
+    return await withTimeout(this.#running.channel.call<boolean>('isWell'), responseMs, false).catch(() => false)
   }
 
   /** Ends the thread, after what it has open is closed. */

@@ -6,12 +6,12 @@ import { logDestination, logOptions } from '../../http/log.js'
 import type { CountUsage } from '../../http/count-usage.js'
 import { monthOf } from '../../limits/month.js'
 import type { ClaimedJob } from '../../jobs/model/job.js'
-import type { StartedJob } from '../../jobs/runner.js'
+import type { StartedJob } from '../../jobs/running-job.js'
 import type { ControlPlaneClient } from '../../control-plane/sync/link.js'
 import { inProcessChangeFeed, localLink } from '../../control-plane/sync/local.js'
 import type { Measurements } from '../../observability/metrics/measurements.js'
 import { openTraces } from '../../observability/tracing.js'
-import { jobStarter } from '../bulk.js'
+import { openJobStarter } from '../bulk.js'
 import { gatewayName, ownUrl, toJobThread } from '../own-config.js'
 import { Disposables } from '../parts.js'
 import { Channel, type Packets } from '../processes/channel.js'
@@ -76,7 +76,7 @@ async function open () {
   return {
     keys,
     usage,
-    startJob: jobStarter(config, { ...access, usage: counting, link, url: ownUrl(config), now, log, metrics }),
+    startJob: openJobStarter(config, { ...access, usage: counting, link, url: ownUrl(config), now, log, metrics }),
     isWell: () => checks.every(check => check === undefined || check().status === 'ok')
   }
 }
