@@ -18,7 +18,7 @@ export function ownUrl ({ publicUrl, host, port }: Config): string {
 type Numbered = Pick<ProcessMember, 'number' | 'of'>
 
 /** The directory of the process with a number, for the files that it alone writes. */
-export function processDirectory (dataDirectory: string, number: number): string {
+function processDirectory (dataDirectory: string, number: number): string {
   return number === 1 ? dataDirectory : join(dataDirectory, `process-${number}`)
 }
 
@@ -47,11 +47,16 @@ export function toOwnDirectory (config: Config, { number }: Pick<Numbered, 'numb
 export const jobThreadDirectory = (dataDirectory: string): string => join(dataDirectory, 'job-thread')
 
 /** The directories of the processes with this data directory, and of their threads, there or not. */
-export function writerDirectories (dataDirectory: string): string[] {
-  const others = existsSync(dataDirectory)
-    ? readdirSync(dataDirectory).filter(name => /^process-\d+$/.test(name)).map(name => join(dataDirectory, name))
-    : []
-  return [dataDirectory, ...others].flatMap(directory => [directory, jobThreadDirectory(directory)])
+export function writerDirectories (dataDirectory: string, numbers = [1, ...furtherProcesses(dataDirectory)]): string[] {
+  return numbers
+    .map(number => processDirectory(dataDirectory, number))
+    .flatMap(directory => [directory, jobThreadDirectory(directory)])
+}
+
+/** The numbers of the processes that have a directory of their own in this one. */
+export function furtherProcesses (dataDirectory: string): number[] {
+  if (!existsSync(dataDirectory)) return []
+  return readdirSync(dataDirectory).flatMap(name => /^process-(\d+)$/.exec(name)?.[1] ?? []).map(Number)
 }
 
 /** The configuration of a gateway as its thread for bulk jobs applies it. */

@@ -42,6 +42,7 @@ export async function namingSettings<T> (listening: Promise<T>): Promise<T> {
     throw remedy === undefined ? error : new ListenError(remedy, { cause: error })
   })
 }
+
 const fullDisk = 'the disk of the data directory is full; make room there'
 
 /** The remedies of failures by their code; of SQLite's codes the first two words count. */

@@ -1,4 +1,4 @@
-import { existsSync, readdirSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { FastifyBaseLogger } from 'fastify'
 import type { Config } from '../../config/schema.js'
@@ -8,7 +8,7 @@ import type { Disposables } from '../parts.js'
 import { openEvents } from '../events.js'
 import { openUsage } from '../usage.js'
 import { runsJobThread } from '../job-thread/job-thread.js'
-import { jobThreadDirectory, processDirectory } from '../own-config.js'
+import { furtherProcesses, jobThreadDirectory, writerDirectories } from '../own-config.js'
 import type { ProcessMember } from './member.js'
 
 interface LeftOverParts {
@@ -42,9 +42,6 @@ function leftDirectories (config: Config, number = 1): string[] {
   const { dataDirectory, processes } = config
   const ofThread = runsJobThread(config) ? [] : [jobThreadDirectory(dataDirectory)]
   if (number > 1) return ofThread
-  const left = readdirSync(dataDirectory)
-    .flatMap(name => /^process-(\d+)$/.exec(name)?.[1] ?? [])
-    .filter(number => Number(number) > processes)
-    .map(number => processDirectory(dataDirectory, Number(number)))
-  return [...ofThread, ...left.flatMap(directory => [directory, jobThreadDirectory(directory)])]
+  const left = furtherProcesses(dataDirectory).filter(number => number > processes)
+  return [...ofThread, ...writerDirectories(dataDirectory, left)]
 }
