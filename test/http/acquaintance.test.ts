@@ -27,6 +27,17 @@ function watchedLog () {
   }
 }
 
+/** What is logged about the datastore at a URL, until there is something. */
+async function linesAbout (baseUrl: string) {
+  const { log, lines, line } = watchedLog()
+  const backend = new HttpBackend({ name: 'live', baseUrl })
+  const looking = logCapabilities([backend], log)
+  await line()
+  await looking.close()
+  await backend.close()
+  return lines
+}
+
 t.test('the log tells what a datastore says it can do, and warns of another version of FHIR', async t => {
   const sandbox = await startTestSandbox(t)
   const newer = createServer((_, response) =>
@@ -46,13 +57,7 @@ t.test('the log tells what a datastore says it can do, and warns of another vers
       { level: 40, datastore: 'live', fhirVersion: '5.0.0', msg: /run clinigate doctor/ }
     ]
   ] as const) {
-    const { log, lines, line } = watchedLog()
-    const backend = new HttpBackend({ name: 'live', baseUrl })
-    const looking = logCapabilities([backend], log)
-    await line()
-    await looking.close()
-    await backend.close()
-    t.match(lines, [expected])
+    t.match(await linesAbout(baseUrl), [expected])
   }
 })
 
@@ -87,12 +92,6 @@ t.test('the log says at the start which setting of a datastore is to be checked'
     [of(web), /not that of a FHIR server \(status 200\)/, /base URL of a FHIR R4 server/],
     [of(locked), /rejected the gateway's credential/, /datastores\.<name>\.auth/]
   ] as const) {
-    const { log, lines, line } = watchedLog()
-    const backend = new HttpBackend({ name: 'live', baseUrl })
-    const looking = logCapabilities([backend], log)
-    await line()
-    await looking.close()
-    await backend.close()
-    t.match(lines, [{ level: 40, datastore: 'live', reason, remedy, msg: /cannot be used; clinigate doctor/ }])
+    t.match(await linesAbout(baseUrl), [{ level: 40, datastore: 'live', reason, remedy, msg: /cannot be used; clinigate doctor/ }])
   }
 })

@@ -1,4 +1,4 @@
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { startGateway } from '../harness/gateway.js'
 
 t.test('who writes an observation without a time is told in meta.warnings, and it is stored', async t => {
@@ -139,24 +139,31 @@ t.test('who patches a code alone is told of the words of the old one that stay b
   t.match(meta.warnings, [{ expression: ['valueQuantity.code'], severity: 'warning' }], 'the code of another unit too')
 })
 
-t.test('a record that a modifier extension negates is not read without a warning', async t => {
+/** Sends requests to a gateway of its own. @returns the bodies of the responses */
+async function startClient (t: Test) {
   const { inject, createKey } = await startGateway(t)
   const { secret } = await createKey()
-  const send = async (method: 'GET' | 'POST' | 'PATCH', path: string, payload?: object) =>
+  return async (method: 'GET' | 'POST' | 'PATCH', path: string, payload?: object) =>
     (await inject({
       method,
       url: `/v1/${path}`,
       headers: { 'x-api-key': secret, 'content-type': 'application/json' },
       ...payload && { payload }
     })).json()
+}
+
+/** The places that a response warns of. */
+const warned = ({ meta: { warnings = [] } }: { meta: { warnings?: any[] } }) =>
+  warnings.flatMap(({ expression }) => expression).sort()
+
+t.test('a record that a modifier extension negates is not read without a warning', async t => {
+  const send = await startClient(t)
   const negated = { modifierExtension: [{ url: 'http://example.org/not', valueBoolean: true }] }
   const { data: { id: patientId } } = await send('POST', 'patients', { lastName: 'Byron' })
   const condition = { resourceType: 'Condition', subject: { reference: `Patient/${patientId}` }, code: { text: 'gout' } }
   await send('POST', 'fhir/Condition', condition)
   const stage = [{ summary: { text: 'I' }, ...negated }]
   const { id } = await send('POST', 'fhir/Condition', { ...condition, ...negated, stage })
-  const warned = ({ meta: { warnings = [] } }: { meta: { warnings?: any[] } }) =>
-    warnings.flatMap(({ expression }) => expression).sort()
   t.strictSame(warned(await send('GET', `conditions/${id}`)), [
     'Condition.modifierExtension', 'Condition.stage[0].modifierExtension'
   ])
@@ -172,20 +179,10 @@ t.test('a record that a modifier extension negates is not read without a warning
 })
 
 t.test('a prescription of two dosages is not read as one of the first alone, nor an old address as where a patient lives', async t => {
-  const { inject, createKey } = await startGateway(t)
-  const { secret } = await createKey()
-  const send = async (method: 'GET' | 'POST', path: string, payload?: object) =>
-    (await inject({
-      method,
-      url: `/v1/${path}`,
-      headers: { 'x-api-key': secret, 'content-type': 'application/json' },
-      ...payload && { payload }
-    })).json()
+  const send = await startClient(t)
   const address = [{ use: 'old', city: 'Bern' }, { use: 'home', city: 'Basel' }]
   const patient = { resourceType: 'Patient', name: [{ family: 'Byron' }], address }
   const { id: patientId } = await send('POST', 'fhir/Patient', patient)
-  const warned = ({ meta: { warnings = [] } }: { meta: { warnings?: any[] } }) =>
-    warnings.flatMap(({ expression }) => expression).sort()
   const prescribed = async (...dosageInstruction: object[]): Promise<string[]> => {
     const { id } = await send('POST', 'fhir/MedicationRequest', {
       resourceType: 'MedicationRequest',
