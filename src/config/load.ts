@@ -55,7 +55,7 @@ function readPlans (file: string, errors: string[]): Plans {
 
 function readJson (file: string, setting: string, errors: string[]): unknown {
   try {
-    // Some editors begin a file with a byte order mark, which nobody sees.
+    // Some editors begin a file with a byte order mark, which they do not show.
     const text = readFileSync(file, 'utf8').replace(/^\uFEFF/, '')
     const mistakes = jsonMistakes(text)
     errors.push(...mistakes.map(mistake => `${setting}: ${mistake}`))

@@ -91,7 +91,7 @@ t.test('jobs run in a thread of their own; what it counts and writes down arrive
   const recompute = async () =>
     JSON.parse((await command({ CLINIGATE_DATA: gateway.data }, 'usage', 'recompute', '--month', month)).out)[0]
   await until(async () => (await recompute()).agrees)
-  t.ok((await recompute()).ledger.counted >= 26, 'whoever recomputes a bill finds its ledger, too')
+  t.ok((await recompute()).ledger.counted >= 26, 'a bill that is recomputed has its ledger, too')
   await until(async () => (await gateway.get('/v1/events?count=100')).data.length === 25)
   const exported = await gateway.send('/v1/bulk/export', {
     method: 'POST',

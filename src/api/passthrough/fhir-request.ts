@@ -101,7 +101,8 @@ export function readCriteria (text: string | undefined): readonly QueryPair[] | 
  * meant
  */
 export function requireNoParameters ({ query }: FhirRequest, ignored: readonly string[] = []): void {
-  if (!query.every(([name]) => ignored.includes(name))) throw invalidParameter('query', 'this request takes no parameters')
+  if (query.every(([name]) => ignored.includes(name))) return
+  throw invalidParameter('query', 'this request takes no parameters')
 }
 
 /**
