@@ -7,6 +7,7 @@ import type { FastifyBaseLogger } from 'fastify'
 import type { Config } from '../config/schema.js'
 import { loadConfig } from '../config/load.js'
 import { logDestination, logOptions } from '../http/log.js'
+import { lockDirectory } from './lock-directory.js'
 import { openService, type Service } from './service.js'
 import { startupMessage, firstStart } from './startup-message.js'
 import { explainStartupError, namingSettings } from './startup-errors.js'
@@ -57,9 +58,16 @@ async function run (environment: NodeJS.ProcessEnv, out: StartContext['out']): P
   const log = pino(logOptions(config.logLevel), logDestination(2, now))
   const parts = { environment, version, now, log }
   if (cluster.isWorker) return await runMember(config, { ...parts, out })
-  if (config.processes > 1) return await runProcesses(config, parts)
-  const service = await openService(config, { ...parts, logsCapabilities: true })
-  await serve(service, config, { log, startup: begin(service, config).then(out) })
+  const unlock = lockDirectory(config)
+  process.once('exit', unlock)
+  try {
+    if (config.processes > 1) return await runProcesses(config, parts)
+    const service = await openService(config, { ...parts, logsCapabilities: true })
+    await serve(service, config, { log, startup: begin(service, config).then(out) })
+  } catch (error) {
+    unlock()
+    throw error
+  }
 }
 
 type RunParts = Pick<StartContext, 'environment'> & { readonly now: () => Date, readonly log: Logger }

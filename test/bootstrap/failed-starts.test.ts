@@ -7,6 +7,7 @@ import { promisify } from 'node:util'
 import Database from 'better-sqlite3'
 import { sql } from 'kysely'
 import t from 'tap'
+import { lockDirectory } from '../../src/bootstrap/lock-directory.js'
 import { firstStart } from '../../src/bootstrap/startup-message.js'
 import { startProcess } from '../../src/bootstrap/process.js'
 import { explainStartupError, namingSettings } from '../../src/bootstrap/startup-errors.js'
@@ -118,6 +119,44 @@ t.test('a start that meets a file for a directory, or an address that is not the
   await t.rejects(start({ CLINIGATE_DATA: join(directory, 'data'), HOST: '203.0.113.1' }), {
     message: /address.* HOST$/
   })
+})
+
+// Both started, and both counted and sent the usage and the events of one directory.
+t.test('a data directory that another process uses is refused, also after a restart and a kill', async t => {
+  const CLINIGATE_DATA = t.testdir()
+  const datastores = { FHIR_TEST_URL: 'http://127.0.0.1:9/test', FHIR_LIVE_URL: 'http://127.0.0.1:9/live' }
+  const run = (processes = '1') => {
+    const { PATH = '' } = process.env
+    const child = spawn(process.execPath, [join(built, 'main.js')], {
+      env: { PATH, CLINIGATE_DATA, ...datastores, CLINIGATE_PROCESSES: processes, PORT: '0', LOG_LEVEL: 'silent' },
+      stdio: ['ignore', 'pipe', 'inherit']
+    })
+    t.teardown(() => child.kill('SIGKILL'))
+    return child
+  }
+  const started = async (child: ReturnType<typeof run>) => await once(child.stdout!, 'data')
+  const refused = { message: /^another process of clinigate uses the data directory; .*CLINIGATE_DATA$/ }
+  const first = run()
+  await started(first)
+  await t.rejects(start({ CLINIGATE_DATA }), refused)
+  await t.rejects(start({ CLINIGATE_DATA, CLINIGATE_ROLE: 'control' }), refused)
+  first.kill('SIGKILL')
+  await once(first, 'close')
+  const second = run('2')
+  await started(second)
+  await t.rejects(start({ CLINIGATE_DATA }), refused, 'the first process of several holds it for all')
+  second.kill('SIGTERM')
+  await once(second, 'close')
+  await started(run())
+})
+
+t.test('a control plane and a gateway can share a data directory', async t => {
+  const dataDirectory = t.testdir()
+  const unlock = lockDirectory({ dataDirectory, role: 'control' })
+  t.throws(() => lockDirectory({ dataDirectory, role: 'all' }, { timeoutMs: 0 }), { message: /uses the data directory/ })
+  const unlockGateway = lockDirectory({ dataDirectory, role: 'gateway' }, { timeoutMs: 0 })
+  for (const release of [unlock, unlockGateway]) release()
+  lockDirectory({ dataDirectory, role: 'all' }, { timeoutMs: 0 })()
 })
 
 // Whoever began a bulk job then was answered with 500.
