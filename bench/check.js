@@ -1,25 +1,26 @@
 // Fails when a request costs more than 20 % above what declared.json says: the processor time of guarded reads and
 // searches as a ratio to a bare proxy in the same run, in many short rounds by turns. What seems slow is measured again
-// before it counts. Beside other work that ratio is another one, since caches are shared: where that takes a quarter of
-// the machine or more only twice as much fails, and what was declared there is compared with nothing. --strict compares
-// closely all the same.
-// Usage: npm run bench -- check [--write: declares what it measures] [--strict] [--flags=--import=/a/module.js: of the
-//   gateway's Node.js]
+// before it counts. Where other work takes a quarter of the machine, or where the bare proxy itself costs now this and
+// now that, the ratios are other ones, since caches and cores are shared: they are shown then, and nothing fails.
+// Usage: npm run bench -- check [--write: declares what it measures] [--strict: compares on a busy machine too]
+//   [--flags=--import=/a/module.js: of the gateway's Node.js]
 import { readFileSync, writeFileSync } from 'node:fs'
 import { cpus } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { bare, startContestants, target } from './contestants.js'
-import { median, sum, table } from './figures.js'
+import { median, quantile, sum, table } from './figures.js'
 import { alternate } from './load.js'
 import { processorTime, stopAll } from './processes.js'
 
 const file = join(import.meta.dirname, 'declared.json')
-const busy = 0.25
-const allowed = { calm: 1.2, busy: 2 }
+/** The most above what is declared. */
+const maxRatio = 1.2
+/** Of a machine that permits a comparison: what others take of it, and how far apart the proxy's own rounds are. */
+const calm = { otherWork: 0.25, spread: 0.15 }
 const interfaces = ['clinigate raw', 'clinigate simple']
 /** Requests of a round: fewer of those that take longer. */
-const amounts = { read: 800, 'search of 20': 400 }
+const amounts = { read: 1_600, 'search of 20': 800 }
 
 const { values } = parseArgs({
   options: {
@@ -32,59 +33,62 @@ const { values } = parseArgs({
 const contestants = await startContestants({ peers: [bare], flags: values.flags.split(' ').filter(Boolean) })
 try {
   const share = shareOfOthers()
-  const measured = new Map()
+  const measured = { ratios: new Map(), spreads: new Map() }
   for (const work of Object.keys(amounts)) {
-    await measure(work, { rounds: 3 })
-    for (const [name, ratios] of await measure(work, { rounds: 11 })) measured.set(name, ratios)
+    await measure(work, { rounds: 3, into: { ratios: new Map(), spreads: new Map() } })
+    await measure(work, { rounds: 11, into: measured })
   }
   await (values.write ? declare : judge)(measured, share)
 } finally {
   stopAll()
 }
 
-/** @returns the ratios of each round, by `<work>, <interface>` */
-async function measure (work, { rounds }) {
+/** Measures the ratios of each round, by `<work>, <interface>`, and how far apart the proxy's costs are, by work. */
+async function measure (work, { rounds, into }) {
   const targets = Object.fromEntries([bare, ...interfaces].map(name => [name, target(contestants, name, work)]))
   const results = await alternate(targets, { rounds, amount: amounts[work], connections: 8 })
-  const ratios = name => results[name].map(({ cost }, round) => cost / results[bare][round].cost)
-  return interfaces.map(name => [`${work}, ${name}`, ratios(name)])
+  for (const name of interfaces) {
+    into.ratios.set(`${work}, ${name}`, results[name].map(({ cost }, round) => cost / results[bare][round].cost))
+  }
+  const costs = results[bare].map(({ cost }) => cost)
+  into.spreads.set(work, (quantile(costs, 0.75) - quantile(costs, 0.25)) / median(costs))
 }
 
 async function judge (measured, share) {
   const { otherWork, ratios: declared } = JSON.parse(readFileSync(file, 'utf8'))
-  const isComparable = otherWork <= busy || values.strict
-  const most = () => share() > busy && !values.strict ? allowed.busy : allowed.calm
-  const isSlow = name => isComparable && median(measured.get(name)) > declared[name] * most()
+  const isSlow = name => median(measured.ratios.get(name)) > declared[name] * maxRatio
+  const slow = () => [...measured.ratios.keys()].filter(isSlow)
   for (const work of Object.keys(amounts)) {
-    if (![...measured.keys()].some(name => name.startsWith(work) && isSlow(name))) continue
+    if (!slow().some(name => name.startsWith(work))) continue
     console.log(`${work} seems slow, and is measured again`)
-    for (const [name, ratios] of await measure(work, { rounds: 25 })) measured.set(name, ratios)
+    await measure(work, { rounds: 25, into: measured })
   }
   show(measured, declared, share())
-  if (!isComparable) console.log('Not compared: bench/declared.json was written beside other work.')
-  const slow = [...measured.keys()].filter(isSlow)
-  if (slow.length === 0) return
+  if (slow().length === 0) return
   console.error(
-    `More than ${most()} times what bench/declared.json says: ${slow.join('; ')}. ` +
+    `More than ${maxRatio} times what bench/declared.json says: ${slow().join('; ')}. ` +
     'See what takes the time (--flags=--cpu-prof); where it is worth its price: npm run bench -- check --write'
   )
-  process.exitCode = 1
+  const isCalm = Math.max(otherWork, share()) <= calm.otherWork && Math.max(...measured.spreads.values()) <= calm.spread
+  if (values.strict || isCalm) process.exitCode = 1
+  else console.error('It does not count: this machine is, or that of the declaration was, too busy to compare closely.')
 }
 
 function declare (measured, share) {
-  const declared = Object.fromEntries([...measured].map(([name, all]) => [name, Number(median(all).toFixed(2))]))
+  const ratios = Object.fromEntries([...measured.ratios].map(([name, all]) => [name, Number(median(all).toFixed(2))]))
   const otherWork = Number(share().toFixed(2))
-  writeFileSync(file, `${JSON.stringify({ otherWork, ratios: declared }, null, 2)}\n`)
-  show(measured, declared, share())
+  writeFileSync(file, `${JSON.stringify({ otherWork, ratios }, null, 2)}\n`)
+  show(measured, ratios, share())
 }
 
-function show (measured, declared, share) {
-  const rows = [...measured].map(([name, ratios]) => [
-    name, median(ratios).toFixed(2), declared[name], ratios.map(one => one.toFixed(2)).join(' ')
+function show ({ ratios, spreads }, declared, share) {
+  const rows = [...ratios].map(([name, all]) => [
+    name, median(all).toFixed(2), declared[name], all.map(one => one.toFixed(2)).join(' ')
   ])
   console.log(table([`processor time to ${bare}`, 'median', 'declared', 'of each round'], rows))
-  const remark = share > busy ? ', too much to compare closely' : ''
-  console.log(`Other work took ${Math.round(share * 100)} % of the machine${remark}.`)
+  const within = [...spreads].map(([work, spread]) => `${Math.round(spread * 100)} % (${work})`).join(' and ')
+  console.log(`Other work took ${Math.round(share * 100)} % of the machine.`)
+  console.log(`The middle half of the proxy's rounds lies within ${within}.`)
 }
 
 /** Measures from now on. @returns which part of all processors other processes have taken since */
