@@ -3,13 +3,13 @@
 import cluster from 'node:cluster'
 import proxy from '@fastify/http-proxy'
 import Fastify from 'fastify'
-import { freePort } from './processes.js'
+import { findFreePort } from './processes.js'
 
 const [url, processes = '1'] = process.argv.slice(2)
 
 if (processes === '1') console.log(`${await serve(0)}/fhir`)
 else if (cluster.isPrimary) {
-  const port = await freePort()
+  const port = await findFreePort()
   const workers = Array.from({ length: Number(processes) }, () => cluster.fork({ PORT: port }))
   await Promise.all(workers.map(worker => new Promise(resolve => worker.once('message', resolve))))
   console.log(`http://127.0.0.1:${port}/fhir`)

@@ -6,7 +6,7 @@
 import { parseArgs } from 'node:util'
 import { setTimeout as pause } from 'node:timers/promises'
 import { Client } from 'undici'
-import { recordsOf } from './bulk-records.js'
+import { generateRecords } from './bulk-records.js'
 import {
   exportDirectly,
   exportThrough,
@@ -15,8 +15,8 @@ import {
   loadByTransactions,
   openHapi
 } from './bulk-ways.js'
-import { machine, quantile } from './figures.js'
-import { newKey, newSurroundings, startOn, startWithWorker, stopAll } from './processes.js'
+import { describeMachine, quantile } from './figures.js'
+import { createKey, createEnvironment, startOn, startWithWorker, stopAll } from './processes.js'
 
 const { values } = parseArgs({
   options: {
@@ -31,30 +31,31 @@ const types = ['Patient', 'Observation']
 
 const hapi = await openHapi(values)
 try {
-  const surroundings = await newSurroundings(hapi.url)
-  const [one, other] = [newKey(surroundings), newKey(surroundings)]
-  const { url } = values.worker ? await startWithWorker(surroundings) : await startOn(surroundings, 'dist/main.js')
+  const environment = await createEnvironment(hapi.url)
+  const [one, other] = [createKey(environment), createKey(environment)]
+  const { url } = values.worker ? await startWithWorker(environment) : await startOn(environment, 'dist/main.js')
   const series = Date.now().toString(36)
-  await loadByTransactions(hapi.url, recordsOf(`${series}-one`, 10, one.tenantId), { atOnce: 1 })
-  await loadByTransactions(hapi.url, recordsOf(`${series}-other`, records, other.tenantId), { atOnce: 2 })
-  const asked = { url, path: `/v1/patients/${series}-one-p0`, secret: one.secret }
+  await loadByTransactions(hapi.url, generateRecords(`${series}-one`, 10, one.tenantId), { atOnce: 1 })
+  await loadByTransactions(hapi.url, generateRecords(`${series}-other`, records, other.tenantId), { atOnce: 2 })
+  const target = { url, path: `/v1/patients/${series}-one-p0`, secret: one.secret }
   const busy = {
     'nothing else': undefined,
     'an import through the gateway': () =>
-      importThrough({ url, secret: other.secret }, recordsOf(`${series}-new`, records)),
+      importThrough({ url, secret: other.secret }, generateRecords(`${series}-new`, records)),
     'the same loaded into HAPI directly': () =>
-      loadByTransactions(hapi.url, recordsOf(`${series}-direct`, records, 'direct'), { atOnce: 2 }),
+      loadByTransactions(hapi.url, generateRecords(`${series}-direct`, records, 'direct'), { atOnce: 2 }),
     'an export through the gateway': () => exportThrough({ url, secret: other.secret }, types),
     'the same exported from HAPI directly': () => exportDirectly(hapi.url, other.tenantId, types)
   }
-  await times(asked, { most: 200 })
+  await measureLatencies(target, { most: 200 })
   console.log(
-    `${machine()}; reads one after the other with pauses of 5 ms, at most ${requests}; jobs of ${records} records\n`
+    `${describeMachine()}; reads one after the other with pauses of 5 ms, at most ${requests}; ` +
+    `jobs of ${records} records\n`
   )
   console.log('| meanwhile | reads | p50 ms | p99 ms |\n|---|---|---|---|')
   for (const [meanwhile, work] of Object.entries(busy)) {
     const until = work?.()
-    const { count, p50, p99 } = await times(asked, { until, most: requests })
+    const { count, p50, p99 } = await measureLatencies(target, { until, most: requests })
     await until
     console.log(`| ${[meanwhile, count, p50.toFixed(1), p99.toFixed(1)].join(' | ')} |`)
   }
@@ -64,7 +65,7 @@ try {
 }
 
 /** Reads one after the other, until something else has ended or there are enough. */
-async function times ({ url, path, secret }, { until, most }) {
+async function measureLatencies ({ url, path, secret }, { until, most }) {
   const client = new Client(url)
   const measured = []
   const state = { isOver: false }

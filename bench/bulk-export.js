@@ -5,10 +5,10 @@
 // --fhir-pid <pid>]
 import { parseArgs } from 'node:util'
 import { compare, show } from './compare.js'
-import { machine } from './figures.js'
-import { recordsOf } from './bulk-records.js'
+import { describeMachine } from './figures.js'
+import { generateRecords } from './bulk-records.js'
 import { exportDirectly, exportThrough, hapiOptions, loadByTransactions, openHapi } from './bulk-ways.js'
-import { newKey, newSurroundings, startOn, stopAll } from './processes.js'
+import { createKey, createEnvironment, startOn, stopAll } from './processes.js'
 
 const { values } = parseArgs({
   options: { records: { type: 'string', default: '10000' }, rounds: { type: 'string', default: '3' }, ...hapiOptions }
@@ -19,19 +19,19 @@ const types = ['Patient', 'Observation']
 
 const hapi = await openHapi(values)
 try {
-  const surroundings = await newSurroundings(hapi.url)
-  const { tenantId, secret } = newKey(surroundings)
-  const gateway = { secret, ...await startOn(surroundings, 'dist/main.js') }
-  await loadByTransactions(hapi.url, recordsOf(Date.now().toString(36), records, tenantId), { atOnce: 2 })
+  const environment = await createEnvironment(hapi.url)
+  const { tenantId, secret } = createKey(environment)
+  const gateway = { secret, ...await startOn(environment, 'dist/main.js') }
+  await loadByTransactions(hapi.url, generateRecords(Date.now().toString(36), records, tenantId), { atOnce: 2 })
   const peer = 'HAPI\'s native export'
-  const ways = {
-    [peer]: async () => demandAll(await exportDirectly(hapi.url, tenantId, types)),
-    gateway: async () => demandAll(await exportThrough(gateway, types))
+  const methods = {
+    [peer]: async () => requireAll(await exportDirectly(hapi.url, tenantId, types)),
+    gateway: async () => requireAll(await exportThrough(gateway, types))
   }
   const processes = { gateway: gateway.pid, ...hapi.pid !== undefined && { HAPI: hapi.pid } }
-  const measured = await compare(ways, { rounds, processes })
+  const measured = await compare(methods, { rounds, processes })
   console.log(
-    `${machine()}; ${rounds} rounds of ${records} records each way, to the last byte of the last file\n`
+    `${describeMachine()}; ${rounds} rounds of ${records} records each way, to the last byte of the last file\n`
   )
   show(measured, { records, peers: [peer], processes })
 } finally {
@@ -39,6 +39,6 @@ try {
   await hapi.stop()
 }
 
-function demandAll (lines) {
+function requireAll (lines) {
   if (lines !== records) throw new Error(`${lines} of ${records} records were exported`)
 }

@@ -6,10 +6,10 @@
 // 'gateway,gateway again,1,2,$import'] [--apart] [--fhir <base URL> --fhir-pid <pid>]
 import { parseArgs } from 'node:util'
 import { compare, show } from './compare.js'
-import { machine } from './figures.js'
-import { recordsOf } from './bulk-records.js'
+import { describeMachine } from './figures.js'
+import { generateRecords } from './bulk-records.js'
 import { hapiOptions, importThrough, loadByNativeImport, loadByTransactions, openHapi } from './bulk-ways.js'
-import { moveTo, newKey, newSurroundings, startOn, stopAll } from './processes.js'
+import { moveTo, createKey, createEnvironment, startOn, stopAll } from './processes.js'
 
 const { values } = parseArgs({
   options: {
@@ -34,32 +34,33 @@ if (values.apart) moveTo(0)
 const hapi = await openHapi(values)
 try {
   if (values.apart) moveTo(1)
-  const surroundings = await newSurroundings(hapi.url)
-  const [laden, ...empty] = Array.from({ length: rounds + 2 }, () => newKey(surroundings).secret)
-  const gateway = await startOn(surroundings, 'dist/main.js')
+  const environment = await createEnvironment(hapi.url)
+  const [laden, ...empty] = Array.from({ length: rounds + 2 }, () => createKey(environment).secret)
+  const gateway = await startOn(environment, 'dist/main.js')
   const series = Date.now().toString(36)
-  const of = (name, round, tenantId) => recordsOf(`${series}-${name}-${round}`, records, tenantId)
-  const directly = (name, load) => round => load(of(name, round, `direct-${name}`))
-  const through = (name, secretOf) => round => importThrough({ ...gateway, secret: secretOf(round) }, of(name, round))
+  const createRecords = (name, round, tenantId) => generateRecords(`${series}-${name}-${round}`, records, tenantId)
+  const loadDirectly = (name, load) => round => load(createRecords(name, round, `direct-${name}`))
+  const loadThroughGateway = (name, secretOf) => round =>
+    importThrough({ ...gateway, secret: secretOf(round) }, createRecords(name, round))
   const possible = {
-    gateway: through('new', round => empty[round]),
-    'gateway again': through('again', () => laden),
-    $import: directly('native', all => loadByNativeImport(hapi.url, all)),
+    gateway: loadThroughGateway('new', round => empty[round]),
+    'gateway again': loadThroughGateway('again', () => laden),
+    $import: loadDirectly('native', all => loadByNativeImport(hapi.url, all)),
     ...Object.fromEntries(
-      [1, 2, 4, 8].map(atOnce => [atOnce, directly(atOnce, all => loadByTransactions(hapi.url, all, { atOnce }))])
+      [1, 2, 4, 8].map(atOnce => [atOnce, loadDirectly(atOnce, all => loadByTransactions(hapi.url, all, { atOnce }))])
     )
   }
-  const labels = name =>
+  const toLabel = name =>
     ({ gateway: 'gateway, empty organization', 'gateway again': 'gateway, organization with records' })[name] ??
     (/^\d/.test(name) ? `transactions, ${name} at a time` : name)
-  const ways = Object.fromEntries(values.ways.split(',').map(name => [labels(name), possible[name]]))
-  for (const way of Object.values(ways)) await way(warming)
+  const methods = Object.fromEntries(values.ways.split(',').map(name => [toLabel(name), possible[name]]))
+  for (const method of Object.values(methods)) await method(warming)
   const processes = { gateway: gateway.pid, ...hapi.pid !== undefined && { HAPI: hapi.pid } }
-  const measured = await compare(ways, { rounds, processes })
+  const measured = await compare(methods, { rounds, processes })
   const placement = values.apart ? ', HAPI on processors of its own' : ''
   const what = 'patients with nine observations each, in transactions of 200'
-  console.log(`${machine()}; ${rounds} rounds of ${records} records each way, ${what}${placement}\n`)
-  show(measured, { records, peers: Object.keys(ways).filter(name => !name.startsWith('gateway')), processes })
+  console.log(`${describeMachine()}; ${rounds} rounds of ${records} records each way, ${what}${placement}\n`)
+  show(measured, { records, peers: Object.keys(methods).filter(name => !name.startsWith('gateway')), processes })
 } finally {
   stopAll()
   await hapi.stop()

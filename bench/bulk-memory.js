@@ -2,10 +2,18 @@
 // each size by a gateway of its own, and what a line costs it, before a FHIR server that has nothing to do. Usage: npm
 // run build && node bench/bulk-memory.js [--lines 1000000] [--sizes 3]
 import { parseArgs } from 'node:util'
-import { machine, table } from './figures.js'
-import { recordsOf } from './bulk-records.js'
+import { describeMachine, formatTable } from './figures.js'
+import { generateRecords } from './bulk-records.js'
 import { exportThrough, importThrough } from './bulk-ways.js'
-import { newKey, newSurroundings, processorTime, residentMemory, start, startApart, stopAll } from './processes.js'
+import {
+  createKey,
+  createEnvironment,
+  readProcessorTime,
+  readResidentMemory,
+  start,
+  startSeparately,
+  stopAll
+} from './processes.js'
 
 const { values } = parseArgs({
   options: { lines: { type: 'string', default: '1000000' }, sizes: { type: 'string', default: '3' } }
@@ -16,9 +24,9 @@ const sizes = Array.from({ length: Number(values.sizes) }, (_, i) =>
 ).reverse()
 
 try {
-  console.log(`${machine()}\n`)
+  console.log(`${describeMachine()}\n`)
   const head = ['lines', 'job', 'lines/s', 'gateway processor ms a line', 'resident MiB before', 'most MiB']
-  console.log(table(head, []))
+  console.log(formatTable(head, []))
   for (const lines of sizes) await measureSize(lines)
 } finally {
   stopAll()
@@ -26,29 +34,29 @@ try {
 
 async function measureSize (lines) {
   const { line: upstream } = await start('bench/bulk-upstream.js', [String(lines)])
-  const surroundings = await newSurroundings(upstream)
-  const { secret } = newKey(surroundings)
+  const environment = await createEnvironment(upstream)
+  const { secret } = createKey(environment)
   const jobs = {
-    import: gateway => importThrough(gateway, recordsOf('file', lines)),
+    import: gateway => importThrough(gateway, generateRecords('file', lines)),
     export: async gateway => {
       const met = await exportThrough(gateway, ['Patient', 'Observation'])
       if (met !== lines) throw new Error(`${met} lines were exported`)
     }
   }
-  const gateway = { secret, ...await startApart(surroundings) }
+  const gateway = { secret, ...await startSeparately(environment) }
   for (const [name, job] of Object.entries(jobs)) {
-    const { seconds, cpuMs, before, most } = await measure(gateway, job)
-    const figures = [(lines / seconds).toFixed(0), (cpuMs / lines).toFixed(3), before.toFixed(0), most.toFixed(0)]
+    const { seconds, cpuMs, before, peakMemory } = await measure(gateway, job)
+    const figures = [(lines / seconds).toFixed(0), (cpuMs / lines).toFixed(3), before.toFixed(0), peakMemory.toFixed(0)]
     console.log(`| ${[lines, name, ...figures].join(' | ')} |`)
   }
   process.kill(gateway.pid, 'SIGTERM')
 }
 
 async function measure (gateway, job) {
-  const before = residentMemory(gateway.pid)
-  let most = before
-  const looking = setInterval(() => { most = Math.max(most, residentMemory(gateway.pid)) }, 100)
-  const cpuBefore = processorTime(gateway.pid)
+  const before = readResidentMemory(gateway.pid)
+  let peakMemory = before
+  const looking = setInterval(() => { peakMemory = Math.max(peakMemory, readResidentMemory(gateway.pid)) }, 100)
+  const cpuBefore = readProcessorTime(gateway.pid)
   const startedAt = performance.now()
   try {
     await job(gateway)
@@ -57,8 +65,8 @@ async function measure (gateway, job) {
   }
   return {
     seconds: (performance.now() - startedAt) / 1_000,
-    cpuMs: processorTime(gateway.pid) - cpuBefore,
+    cpuMs: readProcessorTime(gateway.pid) - cpuBefore,
     before,
-    most
+    peakMemory
   }
 }

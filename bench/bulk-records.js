@@ -9,16 +9,16 @@ const ofOnePatient = 10
  * Records that are called after a series, each after what it refers to; with the tag of a tenant where they are to be
  * its at once.
  */
-export function * recordsOf (series, count, tenantId) {
+export function * generateRecords (series, count, tenantId) {
   const meta = tenantId === undefined ? {} : { meta: { tag: [tagOf(tenantId)] } }
   for (let i = 0; i < count; i++) {
     const patient = `${series}-p${Math.floor(i / ofOnePatient)}`
-    const record = i % ofOnePatient === 0 ? patientOf(patient, i) : observationOf(`${series}-o${i}`, patient, i)
+    const record = i % ofOnePatient === 0 ? buildPatient(patient, i) : buildObservation(`${series}-o${i}`, patient, i)
     yield { ...record, ...meta }
   }
 }
 
-function patientOf (id, i) {
+function buildPatient (id, i) {
   return {
     resourceType: 'Patient',
     id,
@@ -32,7 +32,7 @@ function patientOf (id, i) {
   }
 }
 
-function observationOf (id, patient, i) {
+function buildObservation (id, patient, i) {
   return {
     resourceType: 'Observation',
     id,
@@ -48,13 +48,13 @@ function observationOf (id, patient, i) {
 }
 
 /** Records as lines, a piece at a time. */
-export function * linesOf (records) {
-  let piece = ''
+export function * serializeLines (records) {
+  let chunk = ''
   for (const record of records) {
-    piece += `${JSON.stringify(record)}\n`
-    if (piece.length < 65_536) continue
-    yield Buffer.from(piece)
-    piece = ''
+    chunk += `${JSON.stringify(record)}\n`
+    if (chunk.length < 65_536) continue
+    yield Buffer.from(chunk)
+    chunk = ''
   }
-  yield Buffer.from(piece)
+  yield Buffer.from(chunk)
 }

@@ -2,7 +2,7 @@
 // benchmark measures what stands before it. Usage: node bench/bulk-upstream.js <records>; prints its base URL.
 import { createServer } from 'node:http'
 import { pipeline, Readable } from 'node:stream'
-import { linesOf, recordsOf } from './bulk-records.js'
+import { serializeLines, generateRecords } from './bulk-records.js'
 
 const records = Number(process.argv[2] ?? 1_000)
 const types = ['Patient', 'Observation']
@@ -27,31 +27,35 @@ const server = createServer(async (request, response) => {
   const [path, query = ''] = request.url.slice('/fhir'.length).split('?')
   const body = Buffer.concat(await request.toArray()).toString()
   if (request.method === 'POST' && path === '') {
-    return answer(response, 200, done(JSON.parse(body), request.headers.prefer === 'return=minimal'))
+    return sendJson(
+      response,
+      200,
+      buildTransactionResponse(JSON.parse(body), request.headers.prefer === 'return=minimal')
+    )
   }
-  if (path === '/metadata') return answer(response, 200, statement)
+  if (path === '/metadata') return sendJson(response, 200, statement)
   if (path === '/$export') {
     tenantId = /_tag=urn%3Aclinigate%3Atenant%7C([\w-]+)/.exec(body)[1]
-    return response.writeHead(202, { 'content-location': `${base()}/status` }).end()
+    return response.writeHead(202, { 'content-location': `${getBaseUrl()}/status` }).end()
   }
   if (path === '/status') {
-    return answer(response, 200, {
+    return sendJson(response, 200, {
       transactionTime: meta.lastUpdated,
-      request: base(),
+      request: getBaseUrl(),
       requiresAccessToken: false,
-      output: types.map(type => ({ type, url: `${base()}/files/${type}` })),
+      output: types.map(type => ({ type, url: `${getBaseUrl()}/files/${type}` })),
       error: []
     })
   }
   if (path.startsWith('/files/')) {
     response.writeHead(200, { 'content-type': 'application/fhir+ndjson' })
-    return pipeline(Readable.from(linesOf(stored(path.slice('/files/'.length)))), response, () => {})
+    return pipeline(Readable.from(serializeLines(generateStored(path.slice('/files/'.length)))), response, () => {})
   }
   const total = new URLSearchParams(query).get('_count') === '0' ? { total: records } : {}
-  answer(response, 200, { resourceType: 'Bundle', type: 'searchset', ...total, link: [], entry: [] })
+  sendJson(response, 200, { resourceType: 'Bundle', type: 'searchset', ...total, link: [], entry: [] })
 })
 
-function done ({ entry }, isMinimal) {
+function buildTransactionResponse ({ entry }, isMinimal) {
   const recordOf = resource => isMinimal ? {} : { resource: { ...resource, meta: { ...resource.meta, ...meta } } }
   return {
     resourceType: 'Bundle',
@@ -68,16 +72,16 @@ function done ({ entry }, isMinimal) {
   }
 }
 
-function * stored (type) {
-  for (const record of recordsOf('stub', records, tenantId)) {
+function * generateStored (type) {
+  for (const record of generateRecords('stub', records, tenantId)) {
     if (record.resourceType === type) yield { ...record, meta: { ...record.meta, ...meta } }
   }
 }
 
-function answer (response, status, body) {
+function sendJson (response, status, body) {
   response.writeHead(status, { 'content-type': 'application/fhir+json;charset=UTF-8' }).end(JSON.stringify(body))
 }
 
-const base = () => `http://127.0.0.1:${server.address().port}/fhir`
-server.listen(0, '127.0.0.1', () => console.log(base()))
+const getBaseUrl = () => `http://127.0.0.1:${server.address().port}/fhir`
+server.listen(0, '127.0.0.1', () => console.log(getBaseUrl()))
 process.on('SIGTERM', () => process.exit(0))

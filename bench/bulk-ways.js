@@ -3,10 +3,10 @@ import { createServer } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
 import '../test/harness/typescript.js'
 import { startHapi } from '../test/hapi/launcher.js'
-import { linesOf } from './bulk-records.js'
+import { serializeLines } from './bulk-records.js'
 
 /** How often is asked whether a job has ended, by whoever waits for it. */
-const askEveryMs = 250
+const pollIntervalMs = 250
 
 const json = { 'content-type': 'application/fhir+json' }
 
@@ -58,27 +58,27 @@ async function openPostgres () {
 
 /** Loads records into a FHIR server in transactions, some at a time. */
 export async function loadByTransactions (fhirUrl, records, { size = 200, atOnce }) {
-  const sender = async () => {
-    for (let taken; (taken = take(records, size)).length > 0;) await transaction(fhirUrl, taken)
+  const sendBatches = async () => {
+    for (let taken; (taken = take(records, size)).length > 0;) await sendTransaction(fhirUrl, taken)
   }
-  await Promise.all(Array.from({ length: atOnce }, sender))
+  await Promise.all(Array.from({ length: atOnce }, sendBatches))
 }
 
-async function transaction (fhirUrl, records) {
+async function sendTransaction (fhirUrl, records) {
   const entry = records.map(resource => ({
     resource,
     request: { method: 'PUT', url: `${resource.resourceType}/${resource.id}` }
   }))
-  await answerOf(fhirUrl, {
+  await fetchSuccessfully(fhirUrl, {
     method: 'POST',
     headers: json,
     body: JSON.stringify({ resourceType: 'Bundle', type: 'transaction', entry })
   })
 }
 
-function take (records, most) {
+function take (records, maxCount) {
   const taken = []
-  while (taken.length < most) {
+  while (taken.length < maxCount) {
     const { value, done } = records.next()
     if (done) break
     taken.push(value)
@@ -92,7 +92,7 @@ export async function loadByNativeImport (fhirUrl, records, { size = 500 } = {})
   for (const record of records) (files[record.resourceType] ??= []).push(record)
   const server = createServer((request, response) => {
     response.setHeader('content-type', 'application/fhir+ndjson')
-    for (const piece of linesOf(files[request.url.slice(1)])) response.write(piece)
+    for (const chunk of serializeLines(files[request.url.slice(1)])) response.write(chunk)
     response.end()
   })
   await new Promise(resolve => server.listen(0, '127.0.0.1', resolve))
@@ -115,7 +115,7 @@ export async function loadByNativeImport (fhirUrl, records, { size = 500 } = {})
         ]
       }))
     ]
-    await nativeJob(`${fhirUrl}/$import`, parameter)
+    await runNativeJob(`${fhirUrl}/$import`, parameter)
   } finally {
     server.close()
   }
@@ -131,31 +131,31 @@ export async function exportDirectly (fhirUrl, tenantId, types) {
     { name: '_type', valueString: types.join(',') },
     ...types.map(type => ({ name: '_typeFilter', valueString: `${type}?_tag=urn:clinigate:tenant|${tenantId}` }))
   ]
-  const { output } = await (await nativeJob(`${fhirUrl}/$export`, parameter)).json()
+  const { output } = await (await runNativeJob(`${fhirUrl}/$export`, parameter)).json()
   let lines = 0
-  for (const { url } of output) lines += await linesAt(url, { accept: 'application/fhir+ndjson' })
+  for (const { url } of output) lines += await countLines(url, { accept: 'application/fhir+ndjson' })
   return lines
 }
 
 /** A job of the FHIR server: begun, and asked after until it has ended. */
-async function nativeJob (url, parameter) {
-  const begun = await answerOf(url, {
+async function runNativeJob (url, parameter) {
+  const begun = await fetchSuccessfully(url, {
     method: 'POST',
     headers: { prefer: 'respond-async', ...json },
     body: JSON.stringify({ resourceType: 'Parameters', parameter })
   })
   for (;;) {
-    const answer = await answerOf(begun.headers.get('content-location'), {})
-    if (answer.status === 200) return answer
-    await answer.arrayBuffer()
-    await pause(askEveryMs)
+    const response = await fetchSuccessfully(begun.headers.get('content-location'), {})
+    if (response.status === 200) return response
+    await response.arrayBuffer()
+    await pause(pollIntervalMs)
   }
 }
 
 /** Imports records through a gateway. @returns the job as it ended */
 export async function importThrough (gateway, records) {
-  const body = ReadableStream.from(linesOf(records))
-  return await gatewayJob(gateway, 'import', {
+  const body = ReadableStream.from(serializeLines(records))
+  return await runGatewayJob(gateway, 'import', {
     headers: { 'content-type': 'application/fhir+ndjson' },
     body,
     duplex: 'half'
@@ -164,60 +164,60 @@ export async function importThrough (gateway, records) {
 
 /** Exports records through a gateway and fetches the files. @returns how many lines there are */
 export async function exportThrough (gateway, resourceTypes) {
-  const { files } = await gatewayJob(gateway, 'export', {
+  const { files } = await runGatewayJob(gateway, 'export', {
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify({ resourceTypes })
   })
   let lines = 0
-  for (const { url } of files) lines += await linesAt(url, { 'x-api-key': gateway.secret })
+  for (const { url } of files) lines += await countLines(url, { 'x-api-key': gateway.secret })
   return lines
 }
 
-async function gatewayJob ({ url, secret }, kind, { headers, ...request }) {
-  const begun = await answerOf(`${url}/v1/bulk/${kind}`, {
+async function runGatewayJob ({ url, secret }, kind, { headers, ...request }) {
+  const begun = await fetchSuccessfully(`${url}/v1/bulk/${kind}`, {
     method: 'POST',
     headers: { 'x-api-key': secret, ...headers },
     ...request
   })
   const { data: { jobId } } = await begun.json()
   for (;;) {
-    const answer = await fetch(`${url}/v1/bulk/jobs/${jobId}`, { headers: { 'x-api-key': secret } })
-    if (answer.status === 503) {
+    const response = await fetch(`${url}/v1/bulk/jobs/${jobId}`, { headers: { 'x-api-key': secret } })
+    if (response.status === 503) {
       // Beside everything else on a small machine a gateway may have too much to do to tell.
-      await answer.arrayBuffer()
-      await pause(askEveryMs)
+      await response.arrayBuffer()
+      await pause(pollIntervalMs)
       continue
     }
-    const { data: job } = await (await succeeded(answer)).json()
+    const { data: job } = await (await requireSuccess(response)).json()
     if (job.status === 'completed' && job.failedRecords === 0) return job
     if (!['pending', 'processing'].includes(job.status)) {
       throw new Error(`the job ended as ${JSON.stringify(job).slice(0, 500)}`)
     }
-    await pause(askEveryMs)
+    await pause(pollIntervalMs)
   }
 }
 
-async function linesAt (url, headers) {
-  const { body } = await answerOf(url, { headers })
+async function countLines (url, headers) {
+  const { body } = await fetchSuccessfully(url, { headers })
   let lines = 0
   let last = 0x0a
-  for await (const piece of body) {
-    for (let at = -1; (at = piece.indexOf(0x0a, at + 1)) >= 0;) lines++
-    if (piece.length > 0) last = piece.at(-1)
+  for await (const chunk of body) {
+    for (let at = -1; (at = chunk.indexOf(0x0a, at + 1)) >= 0;) lines++
+    if (chunk.length > 0) last = chunk.at(-1)
   }
   return last === 0x0a ? lines : lines + 1
 }
 
-async function answerOf (url, request) {
-  return await succeeded(await fetch(url, request))
+async function fetchSuccessfully (url, request) {
+  return await requireSuccess(await fetch(url, request))
 }
 
 /** @throws {Error} for an answer that is no success */
-async function succeeded (answer) {
-  if (!answer.ok) {
+async function requireSuccess (response) {
+  if (!response.ok) {
     throw new Error(
-      `${new URL(answer.url).pathname} was answered with ${answer.status}: ${(await answer.text()).slice(0, 300)}`
+      `${new URL(response.url).pathname} was answered with ${response.status}: ${(await response.text()).slice(0, 300)}`
     )
   }
-  return answer
+  return response
 }

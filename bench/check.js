@@ -8,10 +8,10 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { cpus } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { bare, startContestants, target } from './contestants.js'
-import { median, quantile, sum, table } from './figures.js'
+import { bare, buildTarget, startContestants } from './contestants.js'
+import { formatTable, median, quantile, sum } from './figures.js'
 import { alternate } from './load.js'
-import { processorTime, stopAll } from './processes.js'
+import { readProcessorTime, stopAll } from './processes.js'
 
 const file = join(import.meta.dirname, 'declared.json')
 /** The most above what is declared. */
@@ -45,7 +45,7 @@ try {
 
 /** Measures the ratios of each round, by `<work>, <interface>`, and how far apart the proxy's costs are, by work. */
 async function measure (work, { rounds, into }) {
-  const targets = Object.fromEntries([bare, ...interfaces].map(name => [name, target(contestants, name, work)]))
+  const targets = Object.fromEntries([bare, ...interfaces].map(name => [name, buildTarget(contestants, name, work)]))
   const results = await alternate(targets, { rounds, amount: amounts[work], connections: 8 })
   for (const name of interfaces) {
     into.ratios.set(`${work}, ${name}`, results[name].map(({ cost }, round) => cost / results[bare][round].cost))
@@ -57,16 +57,16 @@ async function measure (work, { rounds, into }) {
 async function judge (measured, share) {
   const { otherWork, ratios: declared } = JSON.parse(readFileSync(file, 'utf8'))
   const isSlow = name => median(measured.ratios.get(name)) > declared[name] * maxRatio
-  const slow = () => [...measured.ratios.keys()].filter(isSlow)
+  const findSlow = () => [...measured.ratios.keys()].filter(isSlow)
   for (const work of Object.keys(amounts)) {
-    if (!slow().some(name => name.startsWith(work))) continue
+    if (!findSlow().some(name => name.startsWith(work))) continue
     console.log(`${work} seems slow, and is measured again`)
     await measure(work, { rounds: 25, into: measured })
   }
   show(measured, declared, share())
-  if (slow().length === 0) return
+  if (findSlow().length === 0) return
   console.error(
-    `More than ${maxRatio} times what bench/declared.json says: ${slow().join('; ')}. ` +
+    `More than ${maxRatio} times what bench/declared.json says: ${findSlow().join('; ')}. ` +
     'See what takes the time (--flags=--cpu-prof); where it is worth its price: npm run bench -- check --write'
   )
   const isCalm = Math.max(otherWork, share()) <= calm.otherWork && Math.max(...measured.spreads.values()) <= calm.spread
@@ -85,7 +85,7 @@ function show ({ ratios, spreads }, declared, share) {
   const rows = [...ratios].map(([name, all]) => [
     name, median(all).toFixed(2), declared[name], all.map(one => one.toFixed(2)).join(' ')
   ])
-  console.log(table([`processor time to ${bare}`, 'median', 'declared', 'of each round'], rows))
+  console.log(formatTable([`processor time to ${bare}`, 'median', 'declared', 'of each round'], rows))
   const within = [...spreads].map(([work, spread]) => `${Math.round(spread * 100)} % (${work})`).join(' and ')
   console.log(`Other work took ${Math.round(share * 100)} % of the machine.`)
   console.log(`The middle half of the proxy's rounds lies within ${within}.`)
@@ -94,15 +94,15 @@ function show ({ ratios, spreads }, declared, share) {
 /** Measures from now on. @returns which part of all processors other processes have taken since */
 function shareOfOthers () {
   // All that the benchmark has started counts as its own.
-  const times = () => ({ own: processorTime(process.pid), all: busyMs(), at: performance.now() })
-  const before = times()
+  const readTimes = () => ({ own: readProcessorTime(process.pid), all: readBusyMs(), at: performance.now() })
+  const before = readTimes()
   return () => {
-    const now = times()
+    const now = readTimes()
     return (now.all - before.all - (now.own - before.own)) / (now.at - before.at) / cpus().length
   }
 }
 
 /** What all processors have worked by now, in ms. */
-function busyMs () {
+function readBusyMs () {
   return sum(cpus().map(({ times: { user, nice, sys, irq } }) => user + nice + sys + irq))
 }

@@ -1,6 +1,6 @@
 // The gateway and its peers, all in front of the same stub, and the requests that each is loaded with.
 import { start, startGateway } from './processes.js'
-import { patch, record, simpleRecord, transaction } from './records.js'
+import { patch, buildRecord, buildSimpleRecord, transaction } from './records.js'
 
 /** The peer that all others are compared with. */
 export const bare = '@fastify/http-proxy'
@@ -23,45 +23,51 @@ export async function startContestants ({ peers, flags = [] }) {
   }
 }
 
-const script = name => async upstream => {
+const createStarter = name => async upstream => {
   const { line, pid } = await start(name, [upstream])
   return { url: line, pid }
 }
 
 const starters = {
-  'Node http + undici': script('bench/bare-http.js'),
-  [bare]: script('bench/bare-proxy.js'),
+  'Node http + undici': createStarter('bench/bare-http.js'),
+  [bare]: createStarter('bench/bare-proxy.js'),
   'google/fhir-gateway': async upstream => (await import('./fhir-gateway/start.js')).startFhirGateway(upstream)
 }
 
 /** The names of all peers. */
 export const allPeers = Object.keys(starters)
 
-const raw = (method, path, body, type = 'application/fhir+json') => ({ method, path, type, body })
-const simple = (method, path, body) => ({ method, path, type: 'application/json', body })
+const buildRawRequest = (method, path, body, type = 'application/fhir+json') => ({ method, path, type, body })
+const buildSimpleRequest = (method, path, body) => ({ method, path, type: 'application/json', body })
 
 /** The request of each kind of work, by interface; `simple` where it exists. A body is made for each request. */
 const works = {
-  read: { raw: raw('GET', '/Patient/p0'), simple: simple('GET', '/patients/p0') },
-  ...Object.fromEntries([1, 10, 20, 50, 100, 500].map(count => [`search of ${count}`, {
-    raw: raw('GET', `/Patient?_count=${count}`),
-    simple: simple('GET', `/patients?count=${Math.min(count, 100)}`)
-  }])),
+  read: { raw: buildRawRequest('GET', '/Patient/p0'), simple: buildSimpleRequest('GET', '/patients/p0') },
+  ...Object.fromEntries(
+    [1, 10, 20, 50, 100, 500].map(count => [
+      `search of ${count}`,
+      {
+        raw: buildRawRequest('GET', `/Patient?_count=${count}`),
+        simple: buildSimpleRequest('GET', `/patients?count=${Math.min(count, 100)}`)
+      }
+    ])
+  ),
   'create with two references': {
-    raw: raw('POST', '/Observation', record), simple: simple('POST', '/observations', simpleRecord)
+    raw: buildRawRequest('POST', '/Observation', buildRecord),
+    simple: buildSimpleRequest('POST', '/observations', buildSimpleRecord)
   },
   'patch of one field': {
-    raw: raw('PATCH', '/Patient/p0', () => patch, 'application/json-patch+json'),
-    simple: simple('PATCH', '/patients/p0', () => ({ birthDate: '1990-03-15' }))
+    raw: buildRawRequest('PATCH', '/Patient/p0', () => patch, 'application/json-patch+json'),
+    simple: buildSimpleRequest('PATCH', '/patients/p0', () => ({ birthDate: '1990-03-15' }))
   },
-  'transaction of 20': { raw: raw('POST', '', () => transaction) }
+  'transaction of 20': { raw: buildRawRequest('POST', '', () => transaction) }
 }
 
 /** Every client of the field says what it accepts. */
 const accepted = { raw: 'application/fhir+json', simple: 'application/json' }
 
 /** What autocannon sends to a contestant for a kind of work; undefined where the contestant has no such interface. */
-export function target (contestants, name, work) {
+export function buildTarget (contestants, name, work) {
   const { url, pid, headers } = contestants[name]
   const form = name === 'clinigate simple' ? 'simple' : 'raw'
   const request = works[work][form]

@@ -5,11 +5,11 @@
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { openControlStore } from '../dist/control-plane/store/store.js'
-import { bare, startContestants, target } from './contestants.js'
-import { circumstances, writeBetweenMarkers } from './documents.js'
-import { table } from './figures.js'
-import { alternate, middle, ratio } from './load.js'
-import { newKey, newSurroundings, start, startOn, stopAll } from './processes.js'
+import { bare, startContestants, buildTarget } from './contestants.js'
+import { describeRun, writeBetweenMarkers } from './documents.js'
+import { formatTable } from './figures.js'
+import { alternate, getMedian, getMedianRatio } from './load.js'
+import { createKey, createEnvironment, start, startOn, stopAll } from './processes.js'
 
 const { values } = parseArgs({
   options: {
@@ -28,7 +28,7 @@ const maxSimpleSize = 100
 try {
   const sizes = await measureSizes(values.sizes.split(',').map(Number))
   const organizations = await measureOrganizations(values.organizations.split(',').map(Number))
-  const how = `${circumstances(new Date())} Medians of ${rounds} rounds by turns, 16 connections.`
+  const how = `${describeRun(new Date())} Medians of ${rounds} rounds by turns, 16 connections.`
   const text = `${how}\n\n${sizes}\n\n${organizations}`
   console.log(text)
   if (values.write) writeBetweenMarkers('docs/performance.md', 'curves', text)
@@ -41,16 +41,16 @@ async function measureSizes (sizes) {
   const rows = []
   for (const size of sizes) {
     const names = Object.keys(contestants).filter(name => name !== 'clinigate simple' || size <= maxSimpleSize)
-    const targets = Object.fromEntries(names.map(name => [name, target(contestants, name, `search of ${size}`)]))
+    const targets = Object.fromEntries(names.map(name => [name, buildTarget(contestants, name, `search of ${size}`)]))
     await alternate(targets, { ...amount, rounds: 1, duration: 1 })
     const results = await alternate(targets, amount)
     const cells = ['clinigate raw', 'clinigate simple'].flatMap(name => results[name] === undefined
       ? ['–', '–']
-      : [middle(results[name], 'cost').toFixed(0), ratio(results[name], results[bare], 'cost').toFixed(2)])
-    rows.push([size, middle(results[bare], 'cost').toFixed(0), ...cells])
+      : [getMedian(results[name], 'cost').toFixed(0), getMedianRatio(results[name], results[bare], 'cost').toFixed(2)])
+    rows.push([size, getMedian(results[bare], 'cost').toFixed(0), ...cells])
   }
   const head = ['records of a search', `${bare} µs`, 'clinigate raw µs', 'to that', 'clinigate simple µs', 'to that']
-  return table(head, rows)
+  return formatTable(head, rows)
 }
 
 /** All gateways run at once and are loaded by turns. */
@@ -62,18 +62,18 @@ async function measureOrganizations (counts) {
   const results = await alternate(targets, amount)
   const rows = counts.map(count => [
     count,
-    middle(results[count], 'rate').toFixed(0),
-    middle(results[count], 'cost').toFixed(0),
-    ratio(results[count], results[counts[0]], 'cost').toFixed(2)
+    getMedian(results[count], 'rate').toFixed(0),
+    getMedian(results[count], 'cost').toFixed(0),
+    getMedianRatio(results[count], results[counts[0]], 'cost').toFixed(2)
   ])
-  return table(['organizations, a key each', 'raw reads/s', 'processor µs a read', 'to the first'], rows)
+  return formatTable(['organizations, a key each', 'raw reads/s', 'processor µs a read', 'to the first'], rows)
 }
 
 /** A gateway whose requests come from each organization in turn. */
 async function startWithOrganizations (upstream, count) {
-  const surroundings = await newSurroundings(upstream)
-  const keys = [newKey(surroundings)]
-  const file = join(surroundings.env.CLINIGATE_DATA, 'control.db')
+  const environment = await createEnvironment(upstream)
+  const keys = [createKey(environment)]
+  const file = join(environment.env.CLINIGATE_DATA, 'control.db')
   const store = await openControlStore({ file, plans: ['bench'], now: () => new Date() })
   while (keys.length < count) {
     const { tenantId } = await store.organizations.create({ name: `bench ${keys.length}`, plan: 'bench' }, 'bench')
@@ -81,7 +81,7 @@ async function startWithOrganizations (upstream, count) {
     keys.push({ tenantId, secret })
   }
   await store.close()
-  const { url, pid } = await startOn(surroundings, 'dist/main.js')
+  const { url, pid } = await startOn(environment, 'dist/main.js')
   let next = 0
   const setupRequest = request => {
     const { tenantId, secret } = keys[next++ % count]

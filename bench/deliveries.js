@@ -25,8 +25,8 @@ const [rate, seconds, receivers, hanging] =
 
 /** Events come in batches, as gateways send them. */
 const batchesPerSecond = 10
-const file = name => readFileSync(new URL(`../test/jobs/${name}`, import.meta.url), 'utf8')
-const [key, cert] = [file('source-key.pem'), file('source.pem')]
+const readTestFile = name => readFileSync(new URL(`../test/jobs/${name}`, import.meta.url), 'utf8')
+const [key, cert] = [readTestFile('source-key.pem'), readTestFile('source.pem')]
 const directory = mkdtempSync(join(tmpdir(), 'clinigate-deliveries-'))
 const now = () => new Date()
 const store = await openControlStore({
@@ -66,14 +66,14 @@ const { user, system } = process.cpuUsage(cpu)
 latencies.sort((one, other) => one - other)
 const quantile = part => Math.round(latencies[Math.min(latencies.length - 1, Math.floor(latencies.length * part))])
 console.log(`${cpus().length} processors (${cpus()[0].model}), Node.js ${process.version}`)
-const perSecond = (count, ms) => Math.round(count / ms * 1_000)
+const toRate = (count, ms) => Math.round(count / ms * 1_000)
 const processorUs = Math.round((user + system) / latencies.length)
 console.log(
-  `${committed.size} events at ${perSecond(committed.size, appendedMs)}/s to ${receivers} receivers, ` +
+  `${committed.size} events at ${toRate(committed.size, appendedMs)}/s to ${receivers} receivers, ` +
   `${hanging} more hang`
 )
 console.log(
-  `delivered ${perSecond(latencies.length, drainedMs)}/s; latency p50 ${quantile(0.5)} ms, ` +
+  `delivered ${toRate(latencies.length, drainedMs)}/s; latency p50 ${quantile(0.5)} ms, ` +
   `p99 ${quantile(0.99)} ms, most ${quantile(1)} ms`
 )
 console.log(`processor time ${processorUs} µs for each delivery, the receivers' part included`)

@@ -1,12 +1,12 @@
 // Puts what a benchmark has measured into the documents, between two markers, so that no figure is typed by hand.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { machine } from './figures.js'
+import { describeMachine } from './figures.js'
 
 const root = join(import.meta.dirname, '..')
 
 /** What figures are of: the day, the machine and what it ran. */
-export const circumstances = now => `Measured on ${now.toISOString().slice(0, 10)}: ${machine()}.`
+export const describeRun = now => `Measured on ${now.toISOString().slice(0, 10)}: ${describeMachine()}.`
 
 /**
  * Replaces what is between `<!-- bench NAME -->` and `<!-- /bench NAME -->` in a document.

@@ -6,8 +6,8 @@ import autocannon from 'autocannon'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { machine, median } from './figures.js'
-import { newKey, newSurroundings, processorTime, start, startApart, stopAll } from './processes.js'
+import { describeMachine, median } from './figures.js'
+import { createKey, createEnvironment, readProcessorTime, start, startSeparately, stopAll } from './processes.js'
 
 const { values } = parseArgs({
   options: {
@@ -36,23 +36,23 @@ try {
 }
 
 async function startTarget (enabled) {
-  const surroundings = await newSurroundings()
-  const { env } = surroundings
+  const environment = await createEnvironment()
+  const { env } = environment
   const config = join(env.CLINIGATE_DATA, 'config.json')
   writeFileSync(config, JSON.stringify({ events: { enabled } }))
   env.CLINIGATE_CONFIG = config
-  const { tenantId, secret } = newKey(surroundings)
+  const { tenantId, secret } = createKey(environment)
   const { line: upstream } = await start('bench/stub-upstream.js', [tenantId])
   Object.assign(env, { FHIR_TEST_URL: upstream, FHIR_LIVE_URL: upstream })
   const flags = values.profile === undefined
     ? []
     : ['--cpu-prof', `--cpu-prof-dir=${join(values.profile, enabled ? 'with' : 'without')}`]
-  return { ...await startApart(surroundings, flags), secret }
+  return { ...await startSeparately(environment, flags), secret }
 }
 
 async function load ({ url, pid, control, secret }) {
-  const times = () => [pid, control].map(processorTime)
-  const before = times()
+  const readProcessorTimes = () => [pid, control].map(readProcessorTime)
+  const before = readProcessorTimes()
   const { '2xx': served, non2xx, errors, requests, latency } = await autocannon({
     url: `${url}/v1/patients`,
     method: 'POST',
@@ -64,19 +64,19 @@ async function load ({ url, pid, control, secret }) {
   if (non2xx > 0 || errors > 0) throw new Error(`${non2xx} responses were not 2xx, ${errors} errors`)
   // What is sent to the control plane afterwards belongs to these creates as well.
   await new Promise(resolve => setTimeout(resolve, 1_000))
-  const [gateway, plane] = times().map((time, at) => (time - before[at]) * 1_000 / served)
+  const [gateway, plane] = readProcessorTimes().map((time, at) => (time - before[at]) * 1_000 / served)
   return { rate: requests.average, p50: latency.p50, p99: latency.p99, gateway, plane }
 }
 
 function show (measured) {
   console.log(
-    `${machine()}; creates, ${connections} connections, ${rounds} rounds of ${creates}; medians\n`
+    `${describeMachine()}; creates, ${connections} connections, ${rounds} rounds of ${creates}; medians\n`
   )
   console.log('| gateway | requests/s | p50 ms | p99 ms | processor µs for a create | of the control plane |')
   console.log('|---|---|---|---|---|---|')
-  const of = (name, figure) => median(measured[name].map(one => one[figure]))
+  const getMedian = (name, figure) => median(measured[name].map(one => one[figure]))
   for (const name of Object.keys(measured)) {
-    const figures = ['rate', 'p50', 'p99', 'gateway', 'plane'].map(figure => of(name, figure).toFixed(0))
+    const figures = ['rate', 'p50', 'p99', 'gateway', 'plane'].map(figure => getMedian(name, figure).toFixed(0))
     console.log(`| ${[name, ...figures].join(' | ')} |`)
   }
   const ratios = measured['with events'].map(({ gateway }, i) => gateway / measured['without events'][i].gateway)

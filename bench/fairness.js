@@ -8,8 +8,8 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { setTimeout as pause } from 'node:timers/promises'
 import { Client } from 'undici'
-import { machine, median, quantile, table } from './figures.js'
-import { newKey, newSurroundings, start, startOn, stopAll } from './processes.js'
+import { describeMachine, median, quantile, formatTable } from './figures.js'
+import { createKey, createEnvironment, start, startOn, stopAll } from './processes.js'
 
 const { values } = parseArgs({
   options: {
@@ -28,10 +28,10 @@ const kinds = { bounded: [], 'not bounded': ['--without', 'concurrency'] }
 
 try {
   console.log(
-    `${machine()}; ${rounds} rounds of ${requests} requests of the one, ` +
+    `${describeMachine()}; ${rounds} rounds of ${requests} requests of the one, ` +
     `the other with ${connections} connections; medians\n`
   )
-  console.log(table([
+  console.log(formatTable([
     'datastore answers after ms', 'places', 'alone p50 ms', 'p99 ms', 'beside the other p50 ms', 'p99 ms',
     'p99 to p99 alone', "the other's answers/s", 'refused/s'
   ], []))
@@ -44,13 +44,13 @@ async function compare (delay) {
   const { line: upstream } = await start('bench/stub-upstream.js', ['bench', delay])
   const targets = []
   for (const [kind, args] of Object.entries(kinds)) {
-    const surroundings = await newSurroundings(upstream)
-    const [one, other] = [newKey(surroundings), newKey(surroundings)]
+    const environment = await createEnvironment(upstream)
+    const [one, other] = [createKey(environment), createKey(environment)]
     targets.push({
       kind,
       one,
       other,
-      ...(await startOn({ env: { ...surroundings.env, LOG_LEVEL: 'silent' } }, 'bench/gateway.js', args)),
+      ...(await startOn({ env: { ...environment.env, LOG_LEVEL: 'silent' } }, 'bench/gateway.js', args)),
       measured: []
     })
   }
@@ -65,31 +65,31 @@ async function compare (delay) {
 }
 
 async function measure ({ url, one, other }) {
-  await times({ url, key: one }, 100)
-  const alone = await times({ url, key: one }, requests)
+  await measureLatencies({ url, key: one }, 100)
+  const alone = await measureLatencies({ url, key: one }, requests)
   const noise = spawn(
     process.execPath,
     [join(import.meta.dirname, 'load.js'), `${url}/v1/patients/${other.tenantId}`, other.secret, connections],
     { stdio: ['ignore', 'pipe', 'inherit'] }
   )
-  const said = noise.stdout.toArray()
+  const output = noise.stdout.toArray()
   await pause(1_000)
-  const beside = await times({ url, key: one }, requests)
+  const underLoad = await measureLatencies({ url, key: one }, requests)
   noise.kill('SIGTERM')
   await once(noise, 'close')
-  const { served, refused, seconds } = JSON.parse(Buffer.concat(await said))
+  const { served, refused, seconds } = JSON.parse(Buffer.concat(await output))
   return {
     ...alone,
-    besideP50: beside.p50,
-    besideP99: beside.p99,
-    ratio: beside.p99 / alone.p99,
+    besideP50: underLoad.p50,
+    besideP99: underLoad.p99,
+    ratio: underLoad.p99 / alone.p99,
     served: served / seconds,
     refused: refused / seconds
   }
 }
 
 /** One after the other, with a pause between. */
-async function times ({ url, key: { tenantId, secret } }, count) {
+async function measureLatencies ({ url, key: { tenantId, secret } }, count) {
   const client = new Client(url)
   const measured = []
   for (let i = 0; i < count; i++) {

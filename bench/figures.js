@@ -14,9 +14,9 @@ export function quantile (numbers, part) {
 export const sum = numbers => numbers.reduce((all, number) => all + number, 0)
 
 /** What a benchmark ran on, which its figures are of. */
-export const machine = () => `${cpus().length} × ${cpus()[0].model}, Node ${process.version}`
+export const describeMachine = () => `${cpus().length} × ${cpus()[0].model}, Node ${process.version}`
 
 /** A table of Markdown. */
-export function table (head, rows) {
+export function formatTable (head, rows) {
   return [head, head.map(() => '---'), ...rows].map(cells => `| ${cells.join(' | ')} |`).join('\n')
 }

@@ -3,7 +3,7 @@
 import { parseArgs } from 'node:util'
 import { destination, pino } from 'pino'
 import { loadConfig } from '../dist/config/load.js'
-import { logOptions } from '../dist/http/log.js'
+import { buildLogOptions } from '../dist/http/log.js'
 import { buildGateway } from '../dist/app.js'
 import { Disposables } from '../dist/bootstrap/parts.js'
 import { openControlSide } from '../dist/bootstrap/control-plane.js'
@@ -25,7 +25,7 @@ const leftOut = {
 }
 
 const config = loadConfig(process.env)
-const log = pino(logOptions(config.logLevel), destination(2))
+const log = pino(buildLogOptions(config.logLevel), destination(2))
 const parts = { environment: process.env, version: '0.0.0', now: () => new Date(), log }
 const closers = new Disposables()
 const control = await openControlSide(config, parts, closers)

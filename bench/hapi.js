@@ -3,12 +3,12 @@
 // is named.
 // Usage: npm run bench -- hapi [--write] [--seconds 8] [--rounds 5] [--fhir <base URL> | --database h2]
 import { parseArgs } from 'node:util'
-import { recordsOf } from './bulk-records.js'
+import { generateRecords } from './bulk-records.js'
 import { hapiOptions, loadByTransactions, openHapi } from './bulk-ways.js'
-import { circumstances, writeBetweenMarkers } from './documents.js'
-import { table } from './figures.js'
-import { alternate, load, middle, ratio } from './load.js'
-import { newKey, newSurroundings, startOn, stopAll } from './processes.js'
+import { describeRun, writeBetweenMarkers } from './documents.js'
+import { formatTable } from './figures.js'
+import { alternate, load, getMedian, getMedianRatio } from './load.js'
+import { createKey, createEnvironment, startOn, stopAll } from './processes.js'
 
 const { values } = parseArgs({
   options: {
@@ -23,11 +23,11 @@ const connections = 16
 
 const hapi = await openHapi(values)
 try {
-  const surroundings = await newSurroundings(hapi.url)
-  const { tenantId, secret } = newKey(surroundings)
-  const gateway = await startOn(surroundings, 'dist/main.js')
+  const environment = await createEnvironment(hapi.url)
+  const { tenantId, secret } = createKey(environment)
+  const gateway = await startOn(environment, 'dist/main.js')
   const series = Date.now().toString(36)
-  await loadByTransactions(hapi.url, recordsOf(series, 1_000, tenantId), { atOnce: 2 })
+  await loadByTransactions(hapi.url, generateRecords(series, 1_000, tenantId), { atOnce: 2 })
   const headers = { 'x-api-key': secret }
   const tag = `_tag=urn:clinigate:tenant|${tenantId}`
   const works = {
@@ -42,8 +42,8 @@ try {
     }))
   }
   const head = ['work', 'way', 'requests/s', 'p50 ms', 'to direct', 'p99 ms', 'to direct']
-  const how = `${circumstances(new Date())} Medians of ${rounds} rounds by turns of ${duration} s.`
-  const text = `${how}\n\n${table(head, rows)}`
+  const how = `${describeRun(new Date())} Medians of ${rounds} rounds by turns of ${duration} s.`
+  const text = `${how}\n\n${formatTable(head, rows)}`
   console.log(text)
   if (values.write) writeBetweenMarkers('docs/performance.md', 'hapi', text)
 } finally {
@@ -55,7 +55,10 @@ async function measure (work, targets) {
   await alternate(targets, { rounds: 2, duration, connections })
   const { rate } = await load(targets.direct, { duration, connections })
   const results = await alternate(targets, { rounds, duration, connections, overallRate: Math.ceil(rate / 2) })
-  const cells = (all, figure) => [middle(all, figure).toFixed(1), ratio(all, results.direct, figure).toFixed(2)]
-  return Object.entries(results).map(([way, all]) =>
-    [work, way, middle(all, 'rate').toFixed(0), ...cells(all, 'p50'), ...cells(all, 'p99')])
+  const formatCells = (all, figure) => [
+    getMedian(all, figure).toFixed(1),
+    getMedianRatio(all, results.direct, figure).toFixed(2)
+  ]
+  return Object.entries(results).map(([method, all]) =>
+    [work, method, getMedian(all, 'rate').toFixed(0), ...formatCells(all, 'p50'), ...formatCells(all, 'p99')])
 }

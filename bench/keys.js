@@ -8,13 +8,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { openDatabase } from '../dist/control-plane/store/database.js'
-import { inProcessChangeFeed } from '../dist/control-plane/sync/local.js'
+import { createInProcessChangeFeed } from '../dist/control-plane/sync/local.js'
 import { openControlStore } from '../dist/control-plane/store/store.js'
 import { Follower } from '../dist/keys/follower.js'
 import { KeyCache } from '../dist/keys/cache.js'
 import { Replica } from '../dist/keys/replica.js'
-import { machine, quantile } from './figures.js'
-import { residentMemory } from './processes.js'
+import { describeMachine, quantile } from './figures.js'
+import { readResidentMemory } from './processes.js'
 
 const { values } = parseArgs({
   options: {
@@ -39,7 +39,7 @@ if (values.copy !== undefined) {
 }
 
 async function run (directory) {
-  console.log(`${machine()}\n`)
+  console.log(`${describeMachine()}\n`)
   console.log('| keys | built ms | look-up median µs | p99 µs | resident MiB |\n|---|---|---|---|---|')
   for (const round of [1, 2, 3]) {
     const folder = join(directory, String(round))
@@ -72,7 +72,7 @@ async function fill (file) {
     payload: JSON.stringify({ tenantId: 'org-a', plan: 'pro', overage: true }),
     at
   }
-  const key = number => ({
+  const buildKey = number => ({
     keyId: `key-${number}`,
     hash: hashOf(number),
     tenantId: 'org-a',
@@ -91,7 +91,7 @@ async function fill (file) {
             kind: 'key',
             entity: `key-${number}`,
             seq: number + 1,
-            payload: JSON.stringify(key(number)),
+            payload: JSON.stringify(buildKey(number)),
             at
           }))
         )
@@ -108,7 +108,7 @@ async function measureCopy (folder) {
   const replica = new Replica(join(folder, 'keys.db'))
   const startedAt = performance.now()
   const follower = new Follower({
-    feed: inProcessChangeFeed(store),
+    feed: createInProcessChangeFeed(store),
     replica,
     cache: new KeyCache({ lookup: hash => replica.find(hash) }),
     now,
@@ -119,11 +119,11 @@ async function measureCopy (folder) {
   const times = []
   for (let i = 0; i < 50_000; i++) {
     const hash = hashOf(1 + (i * 7_919) % keys)
-    const askedAt = performance.now()
+    const lookupStartedAt = performance.now()
     if (replica.find(hash) === undefined) throw new Error('a key was not found')
-    times.push((performance.now() - askedAt) * 1_000)
+    times.push((performance.now() - lookupStartedAt) * 1_000)
   }
-  const mib = residentMemory(process.pid)
+  const mib = readResidentMemory(process.pid)
   await follower.stop()
   replica.close()
   await store.close()
@@ -131,14 +131,14 @@ async function measureCopy (folder) {
 }
 
 /** Two stores with nothing in common but the database stand for two processes. */
-async function showDelays (name, place) {
+async function showDelays (name, database) {
   const [here, there] = [
-    await openControlStore({ ...place, plans: ['pro'], now }),
-    await openControlStore({ ...place, plans: ['pro'], now })
+    await openControlStore({ ...database, plans: ['pro'], now }),
+    await openControlStore({ ...database, plans: ['pro'], now })
   ]
   const stopping = new AbortController()
   const waiting = new Map()
-  const reading = read(inProcessChangeFeed(here), stopping.signal, waiting)
+  const reading = read(createInProcessChangeFeed(here), stopping.signal, waiting)
   const { tenantId } = await there.organizations.create({ name: 'bench', plan: 'pro' }, 'bench')
   const delays = []
   for (let i = 0; i < Number(values.changes); i++) {

@@ -5,7 +5,7 @@
 // time of the one that measures. Usage: node bench/load.js <url> <key> <connections>
 import autocannon from 'autocannon'
 import { median, quantile } from './figures.js'
-import { processorTime } from './processes.js'
+import { readProcessorTime } from './processes.js'
 
 /**
  * One round of load.
@@ -15,7 +15,7 @@ import { processorTime } from './processes.js'
  * @throws {Error} when a response was no success
  */
 export async function load ({ pid, ...target }, amount, attempts = 3) {
-  const time = () => pid === undefined ? NaN : processorTime(pid)
+  const time = () => pid === undefined ? NaN : readProcessorTime(pid)
   const before = time()
   const startedAt = performance.now()
   const running = autocannon({ ...target, ...amount })
@@ -51,8 +51,9 @@ export async function alternate (targets, { rounds, ...amount }) {
 }
 
 /** The median of a figure, and of its ratios to the same rounds of another target. */
-export const middle = (rounds, figure) => median(rounds.map(one => one[figure]))
-export const ratio = (rounds, others, figure) => median(rounds.map((one, i) => one[figure] / others[i][figure]))
+export const getMedian = (rounds, figure) => median(rounds.map(one => one[figure]))
+export const getMedianRatio = (rounds, others, figure) =>
+  median(rounds.map((one, i) => one[figure] / others[i][figure]))
 
 if (import.meta.main) {
   const [url, key, connections] = process.argv.slice(2)

@@ -1,7 +1,7 @@
 // What one mapping of a full record costs, each way: median microseconds of many batches.
 // Usage: npm run build && node bench/mappings.js [patients observations …]
 import { mappings } from '../dist/mappings/registry.js'
-import { machine, median } from './figures.js'
+import { describeMachine, median } from './figures.js'
 
 const batches = 60
 const callsPerBatch = 100
@@ -20,10 +20,10 @@ const texts = {
 }
 
 const chosen = process.argv.length > 2 ? mappings.filter(({ path }) => process.argv.includes(path)) : mappings
-const rows = chosen.map(mapping => ({ path: mapping.path, ...measured(mapping) }))
+const rows = chosen.map(mapping => ({ path: mapping.path, ...measureMapping(mapping) }))
 
 console.log(
-  `${machine()}; medians of ${batches} batches of ${callsPerBatch} calls, µs\n`
+  `${describeMachine()}; medians of ${batches} batches of ${callsPerBatch} calls, µs\n`
 )
 console.log(
   '| resource | fields | bytes of FHIR | toSimple | toFhir | patch of one field | patch of nothing |\n' +
@@ -32,11 +32,11 @@ console.log(
 for (const { path, fields, bytes, toSimple, toFhir, patch, same } of rows) {
   console.log(`| ${[path, fields, bytes, ...[toSimple, toFhir, patch, same].map(µs => µs.toFixed(1))].join(' | ')} |`)
 }
-const all = name => median(rows.map(row => row[name])).toFixed(1)
-console.log(`| median | | | ${all('toSimple')} | ${all('toFhir')} | ${all('patch')} | ${all('same')} |`)
+const formatMedian = name => median(rows.map(row => row[name])).toFixed(1)
+console.log(`| median | | | ${['toSimple', 'toFhir', 'patch', 'same'].map(formatMedian).join(' | ')} |`)
 
-function measured (mapping) {
-  const simple = fullOf(mapping)
+function measureMapping (mapping) {
+  const simple = buildFullRecord(mapping)
   const resource = JSON.parse(JSON.stringify(mapping.toFhir(simple)))
   const shown = mapping.toSimple(resource)
   const names = Object.keys(simple)
@@ -66,33 +66,33 @@ function time (call) {
 }
 
 /** A value of every field that can stand beside the others. */
-function fullOf ({ fields }) {
+function buildFullRecord ({ fields }) {
   const choices = new Set()
   return Object.fromEntries(Object.entries(fields).filter(([, { options }]) => {
     if (options.readOnly || options.shortcutOf || choices.has(options.choice)) return false
     if (options.choice) choices.add(options.choice)
     return true
-  }).map(([name, { schema }]) => [name, valueOf(schema, schema.$defs ?? {}, 0)]))
+  }).map(([name, { schema }]) => [name, buildValue(schema, schema.$defs ?? {}, 0)]))
 }
 
-function valueOf (schema, defs, depth) {
-  if (schema.$ref !== undefined) return valueOf(defs[schema.$ref.split('/').at(-1)], defs, depth + 1)
+function buildValue (schema, defs, depth) {
+  if (schema.$ref !== undefined) return buildValue(defs[schema.$ref.split('/').at(-1)], defs, depth + 1)
   if (schema.enum !== undefined) return schema.enum[0]
   if (schema['x-references'] !== undefined) return '123'
   if (schema.anyOf !== undefined && schema.type === undefined) {
-    return valueOf(schema.anyOf[schema.anyOf.length > 1 && schema.anyOf[1].properties ? 1 : 0], defs, depth)
+    return buildValue(schema.anyOf[schema.anyOf.length > 1 && schema.anyOf[1].properties ? 1 : 0], defs, depth)
   }
-  if (schema.type === 'object') return objectOf(schema, defs, depth)
-  if (schema.type === 'array') return [valueOf(schema.items, defs, depth), valueOf(schema.items, defs, depth)]
+  if (schema.type === 'object') return buildObject(schema, defs, depth)
+  if (schema.type === 'array') return [buildValue(schema.items, defs, depth), buildValue(schema.items, defs, depth)]
   return { string: texts[schema.format] ?? 'text', boolean: true, integer: 7, number: 36.6 }[schema.type]
 }
 
-function objectOf ({ properties, dependentSchemas = {} }, defs, depth) {
+function buildObject ({ properties, dependentSchemas = {} }, defs, depth) {
   const members = Object.entries(properties).filter(
     ([, member]) => depth < 1 || !JSON.stringify(member).includes('$ref')
   )
   const alone = members.filter(
     ([name], i) => !members.slice(0, i).some(([earlier]) => dependentSchemas[earlier]?.properties?.[name]?.not)
   )
-  return Object.fromEntries(alone.map(([name, member]) => [name, valueOf(member, defs, depth)]))
+  return Object.fromEntries(alone.map(([name, member]) => [name, buildValue(member, defs, depth)]))
 }

@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { machine } from './figures.js'
+import { describeMachine } from './figures.js'
 import { buildGateway } from '../dist/app.js'
 import { Readiness } from '../dist/http/readiness.js'
 import { UsageLedger } from '../dist/limits/usage-ledger/ledger.js'
@@ -53,7 +53,7 @@ const app = await buildGateway({
   ]
 })
 
-console.log(`${machine()}\n`)
+console.log(`${describeMachine()}\n`)
 console.log('| organizations | heap MiB | resident MiB |\n|---|---|---|')
 try {
   show(0)

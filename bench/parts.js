@@ -4,9 +4,9 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { machine, table } from './figures.js'
-import { alternate, middle, ratio } from './load.js'
-import { freePort, newKey, newSurroundings, start, startOn, stopAll } from './processes.js'
+import { describeMachine, formatTable } from './figures.js'
+import { alternate, getMedian, getMedianRatio } from './load.js'
+import { findFreePort, createKey, createEnvironment, start, startOn, stopAll } from './processes.js'
 
 const { values } = parseArgs({
   options: {
@@ -20,31 +20,35 @@ const amount = { duration, connections: 10 }
 
 /** Limits that are counted and never reached. */
 const plan = { requestsPerMinute: 1_000_000_000, requestsPerMonth: 1_000_000_000, overage: true }
-const without = steps => ({ script: 'bench/gateway.js', plan, args: steps === '' ? [] : ['--without', steps] })
-const observed = env => ({ script: 'dist/main.js', env })
+const buildWithoutSteps = steps => ({
+  script: 'bench/gateway.js',
+  plan,
+  args: steps === '' ? [] : ['--without', steps]
+})
+const buildWithEnvironment = env => ({ script: 'dist/main.js', env })
 const auditLog = ({ env }) => ({ AUDIT_LOG_FILE: join(env.CLINIGATE_DATA, 'access.log') })
 
 /** The first of each group is what the others are compared with. */
 const groups = {
   limits: {
-    'without any': without('concurrency,ledger,limits'),
-    'with limits': without('concurrency,ledger'),
-    'with limits and ledger': without('concurrency'),
-    'with all': without('')
+    'without any': buildWithoutSteps('concurrency,ledger,limits'),
+    'with limits': buildWithoutSteps('concurrency,ledger'),
+    'with limits and ledger': buildWithoutSteps('concurrency'),
+    'with all': buildWithoutSteps('')
   },
   observation: {
-    plain: observed(async () => ({})),
-    'with metrics': observed(async () => ({ METRICS_PORT: String(await freePort()) })),
-    'with the access audit log': observed(auditLog),
-    'with that and AuditEvents': observed(surroundings => {
-      const config = join(surroundings.env.CLINIGATE_DATA, 'config.json')
+    plain: buildWithEnvironment(async () => ({})),
+    'with metrics': buildWithEnvironment(async () => ({ METRICS_PORT: String(await findFreePort()) })),
+    'with the access audit log': buildWithEnvironment(auditLog),
+    'with that and AuditEvents': buildWithEnvironment(environment => {
+      const config = join(environment.env.CLINIGATE_DATA, 'config.json')
       writeFileSync(config, JSON.stringify({ auditLog: { auditEvents: true } }))
-      return { ...auditLog(surroundings), CLINIGATE_CONFIG: config }
+      return { ...auditLog(environment), CLINIGATE_CONFIG: config }
     })
   }
 }
 
-console.log(`${machine()}; simple reads, 10 connections, ${rounds} rounds of ${duration} s; medians`)
+console.log(`${describeMachine()}; simple reads, 10 connections, ${rounds} rounds of ${duration} s; medians`)
 for (const group of values.groups.split(',')) await measure(groups[group])
 
 async function measure (kinds) {
@@ -53,12 +57,12 @@ async function measure (kinds) {
     const targets = {}
     const files = {}
     for (const [kind, { script, args, plan, env }] of Object.entries(kinds)) {
-      const surroundings = await newSurroundings(upstream, plan)
-      Object.assign(surroundings.env, await env?.(surroundings))
-      const { tenantId, secret } = newKey(surroundings)
-      const { url, pid } = await startOn(surroundings, script, args)
+      const environment = await createEnvironment(upstream, plan)
+      Object.assign(environment.env, await env?.(environment))
+      const { tenantId, secret } = createKey(environment)
+      const { url, pid } = await startOn(environment, script, args)
       targets[kind] = { url: `${url}/v1/patients/${tenantId}`, pid, headers: { 'x-api-key': secret } }
-      files[kind] = surroundings.env.AUDIT_LOG_FILE
+      files[kind] = environment.env.AUDIT_LOG_FILE
     }
     await alternate(targets, { ...amount, rounds: 1, duration: Math.min(2, duration) })
     show(await alternate(targets, { ...amount, rounds }))
@@ -73,11 +77,11 @@ function show (results) {
   const rows = Object.entries(results).map(([kind, all]) => [
     kind,
     ...['rate', 'cost'].flatMap(figure => [
-      middle(all, figure).toFixed(0), ratio(all, results[first], figure).toFixed(3)
+      getMedian(all, figure).toFixed(0), getMedianRatio(all, results[first], figure).toFixed(3)
     ])
   ])
-  const beside = `to ${first}`
-  console.log(`\n${table(['gateway', 'requests/s', beside, 'processor µs a request', beside], rows)}`)
+  const ratioHeading = `to ${first}`
+  console.log(`\n${formatTable(['gateway', 'requests/s', ratioHeading, 'processor µs a request', ratioHeading], rows)}`)
 }
 
 /** What could not be sent would cost nothing and be counted as cheap. */

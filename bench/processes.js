@@ -41,15 +41,15 @@ function endWithThis () {
 
 /** A gateway before the upstream, with an organization and a key that no limit stops. Node.js gets `flags`. */
 export async function startGateway (startUpstream, { args = [], flags = [] } = {}) {
-  const { env, create } = await newSurroundings()
-  const { tenantId, secret } = newKey({ create })
+  const { env, create } = await createEnvironment()
+  const { tenantId, secret } = createKey({ create })
   const upstream = await startUpstream(tenantId)
-  const started = await startOn({ env: { ...env, ...upstreamOf(upstream) } }, 'dist/main.js', args, flags)
+  const started = await startOn({ env: { ...env, ...toFhirServerSettings(upstream) } }, 'dist/main.js', args, flags)
   return { ...started, secret, upstream }
 }
 
 /** What a gateway is started with; its plan `bench` has no limit unless another is given. */
-export async function newSurroundings (
+export async function createEnvironment (
   upstream,
   plan = { requestsPerMinute: null, requestsPerMonth: null, overage: false }
 ) {
@@ -60,10 +60,10 @@ export async function newSurroundings (
   const env = {
     CLINIGATE_DATA: data,
     CLINIGATE_PLANS: plans,
-    PORT: String(await freePort()),
+    PORT: String(await findFreePort()),
     HOST: '127.0.0.1',
     LOG_LEVEL: 'error',
-    ...(upstream === undefined ? {} : upstreamOf(upstream))
+    ...(upstream === undefined ? {} : toFhirServerSettings(upstream))
   }
   return {
     env,
@@ -77,7 +77,7 @@ export async function newSurroundings (
 }
 
 /** A new organization's key. */
-export function newKey ({ create }) {
+export function createKey ({ create }) {
   const { tenantId } = create('orgs', 'create', '--name', 'bench', '--plan', 'bench')
   return { tenantId, ...create('keys', 'create', '--tenant', tenantId, '--mode', 'test') }
 }
@@ -86,7 +86,7 @@ export function newKey ({ create }) {
 export async function startOn ({ env }, script, args = [], flags = []) {
   const { pid } = await start(script, args, env, flags)
   const url = `http://127.0.0.1:${env.PORT}`
-  await untilUp(`${url}/health`)
+  await waitUntilUp(`${url}/health`)
   return { url, pid, env }
 }
 
@@ -94,11 +94,11 @@ export async function startOn ({ env }, script, args = [], flags = []) {
  * Starts a control plane, and a gateway apart from it, as where there are several.
  * @returns the gateway, with the process id of the control plane as `control`
  */
-export async function startApart ({ env, create }, flags = []) {
+export async function startSeparately ({ env, create }, flags = []) {
   const { pid: control } = await startOn({ env }, 'dist/main.js', ['--role', 'control'])
   const { secret } = create('tokens', 'create', '--role', 'gateway', '--name', 'bench')
   const own = {
-    PORT: String(await freePort()),
+    PORT: String(await findFreePort()),
     CLINIGATE_DATA: join(env.CLINIGATE_DATA, 'gateway'),
     CONTROL_URL: `http://127.0.0.1:${env.PORT}`,
     CLINIGATE_GATEWAY_TOKEN: secret
@@ -110,18 +110,18 @@ export async function startApart ({ env, create }, flags = []) {
 /** Starts a gateway that runs no bulk jobs, and a worker beside it that does. @returns the gateway */
 export async function startWithWorker ({ env, create }) {
   const directory = join(env.CLINIGATE_DATA, 'bulk')
-  const configured = (name, bulk) => {
+  const writeConfig = (name, bulk) => {
     const file = join(env.CLINIGATE_DATA, name)
     writeFileSync(file, JSON.stringify({ bulk: { directory, ...bulk } }))
     return file
   }
   const gateway = await startOn(
-    { env: { ...env, CLINIGATE_CONFIG: configured('gateway.json', { jobsAtOnce: 0 }) } }, 'dist/main.js'
+    { env: { ...env, CLINIGATE_CONFIG: writeConfig('gateway.json', { jobsAtOnce: 0 }) } }, 'dist/main.js'
   )
   const { secret } = create('tokens', 'create', '--role', 'gateway', '--name', 'bench')
   const own = {
-    PORT: String(await freePort()),
-    CLINIGATE_CONFIG: configured('worker.json', {}),
+    PORT: String(await findFreePort()),
+    CLINIGATE_CONFIG: writeConfig('worker.json', {}),
     CLINIGATE_DATA: join(env.CLINIGATE_DATA, 'worker'),
     CONTROL_URL: gateway.url,
     CLINIGATE_GATEWAY_TOKEN: secret
@@ -131,10 +131,10 @@ export async function startWithWorker ({ env, create }) {
 }
 
 /** The settings that name a FHIR server. */
-export const upstreamOf = url => ({ FHIR_TEST_URL: url, FHIR_LIVE_URL: url })
+export const toFhirServerSettings = url => ({ FHIR_TEST_URL: url, FHIR_LIVE_URL: url })
 
 /** Resident memory of a process in MiB. */
-export function residentMemory (pid) {
+export function readResidentMemory (pid) {
   return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))[1]) / 1024
 }
 
@@ -143,10 +143,10 @@ export function residentMemory (pid) {
  * in milliseconds: the first number of each thread's `schedstat`, which is exact, where utime and stime are in
  * hundredths of a second.
  */
-export function processorTime (pid) {
+export function readProcessorTime (pid) {
   const threads = readdirSync(`/proc/${pid}/task`).map(thread => readThread(pid, `${thread}/schedstat`))
   const started = readThread(pid, `${pid}/children`).split(' ').filter(Boolean)
-  return sum(threads.map(text => Number(text.split(' ')[0]) / 1_000_000)) + sum(started.map(processorTime))
+  return sum(threads.map(text => Number(text.split(' ')[0]) / 1_000_000)) + sum(started.map(readProcessorTime))
 }
 
 /** Empty for a thread that has ended meanwhile. */
@@ -176,7 +176,7 @@ export function stopAll () {
 }
 
 /** @throws {Error} when the address has no success for half a minute */
-export async function untilUp (url) {
+export async function waitUntilUp (url) {
   for (let i = 0; i < 300; i++) {
     if (await fetch(url).then(response => response.ok, () => false)) return
     await new Promise(resolve => setTimeout(resolve, 100))
@@ -185,7 +185,7 @@ export async function untilUp (url) {
 }
 
 /** A port of loopback that nobody listens on. */
-export function freePort () {
+export function findFreePort () {
   return new Promise(resolve => {
     const server = createServer().listen(0, '127.0.0.1', () => {
       const { port } = server.address()

@@ -1,6 +1,6 @@
 // The records that the benchmarks of requests read, create and change.
 
-const coding = (system, code, display) => ({ coding: [{ system, code, display }] })
+const buildCodeableConcept = (system, code, display) => ({ coding: [{ system, code, display }] })
 
 const patient = {
   resourceType: 'Patient',
@@ -13,24 +13,24 @@ const patient = {
   birthDate: '1990-03-14',
   address: [{ line: ['1 Example Street'], city: 'London', postalCode: 'N1 9GU', country: 'GB' }],
   active: true,
-  maritalStatus: coding('http://terminology.hl7.org/CodeSystem/v3-MaritalStatus', 'M', 'Married')
+  maritalStatus: buildCodeableConcept('http://terminology.hl7.org/CodeSystem/v3-MaritalStatus', 'M', 'Married')
 }
 
 const observation = {
   resourceType: 'Observation',
   status: 'final',
-  code: { ...coding('http://loinc.org', '8867-4', 'Heart rate'), text: 'Heart rate' },
+  code: { ...buildCodeableConcept('http://loinc.org', '8867-4', 'Heart rate'), text: 'Heart rate' },
   effectiveDateTime: '2026-03-14T09:30:00Z',
   valueQuantity: { value: 72, unit: 'beats/minute', system: 'http://unitsofmeasure.org', code: '/min' }
 }
 
 /** The content of a record of a type, without id and meta. */
-export const contentOf = type => type === 'Patient' ? patient : { resourceType: type }
+export const getContent = type => type === 'Patient' ? patient : { resourceType: type }
 
 let count = 0
 
 /** A record that refers to two others, which no request before has named, so that a gateway looks them up. */
-export function record () {
+export function buildRecord () {
   count++
   return {
     ...observation,
@@ -40,7 +40,7 @@ export function record () {
 }
 
 /** The same in the simple form. */
-export function simpleRecord () {
+export function buildSimpleRecord () {
   count++
   return {
     status: 'final',

@@ -2,10 +2,10 @@
 // Usage: npm run bench -- requests [--write] [--seconds 1] [--rounds 3] [--connections 1,16,256] [--works read,…]
 //   [--peers …]
 import { parseArgs } from 'node:util'
-import { allPeers, bare, startContestants, target } from './contestants.js'
-import { circumstances, writeBetweenMarkers } from './documents.js'
-import { table } from './figures.js'
-import { alternate, middle, ratio } from './load.js'
+import { allPeers, bare, startContestants, buildTarget } from './contestants.js'
+import { describeRun, writeBetweenMarkers } from './documents.js'
+import { formatTable } from './figures.js'
+import { alternate, getMedian, getMedianRatio } from './load.js'
 import { stopAll } from './processes.js'
 
 const mainWorks =
@@ -34,11 +34,11 @@ try {
   const contestants = await startContestants({ peers })
   // Above all Java needs some seconds before its code is compiled.
   const warming = { rounds: 1, duration: 2, connections: usual }
-  for (const work of works) await alternate(targetsOf(contestants, work), warming)
+  for (const work of works) await alternate(buildTargets(contestants, work), warming)
   const measured = []
   for (const connections of connectionCounts) {
     for (const work of works) {
-      const targets = targetsOf(contestants, work)
+      const targets = buildTargets(contestants, work)
       await alternate(targets, { rounds: 1, duration: 1, connections })
       measured.push({ work, connections, results: await alternate(targets, { rounds, duration, connections }) })
     }
@@ -48,43 +48,45 @@ try {
   stopAll()
 }
 
-function targetsOf (contestants, work) {
-  const entries = Object.keys(contestants).map(name => [name, target(contestants, name, work)])
+function buildTargets (contestants, work) {
+  const entries = Object.keys(contestants).map(name => [name, buildTarget(contestants, name, work)])
   return Object.fromEntries(entries.filter(([, one]) => one !== undefined))
 }
 
 function show (measured, names) {
-  const how = `${circumstances(new Date())} Medians of ${rounds} rounds by turns; ` +
+  const how = `${describeRun(new Date())} Medians of ${rounds} rounds by turns; ` +
     'load and FHIR server share the machine.'
-  const long = `${how}\n\n${longTable(measured)}`
+  const long = `${how}\n\n${formatLongTable(measured)}`
   console.log(long)
   if (!values.write) return
   writeBetweenMarkers('docs/performance.md', 'requests', long)
-  writeBetweenMarkers('README.md', 'requests', `${how}\n\n${shortTable(measured, names)}`)
+  writeBetweenMarkers('README.md', 'requests', `${how}\n\n${formatShortTable(measured, names)}`)
 }
 
-function longTable (measured) {
+function formatLongTable (measured) {
   const head =
     ['work', 'connections', 'contestant', 'requests/s', 'p50 ms', 'p99 ms', 'processor µs a request', `to ${bare}`]
   const rows = measured.flatMap(({ work, connections, results }) => Object.entries(results).map(([name, all]) => [
     work,
     connections,
     name,
-    middle(all, 'rate').toFixed(0),
-    middle(all, 'p50').toFixed(1),
-    middle(all, 'p99').toFixed(1),
-    middle(all, 'cost').toFixed(0),
-    ratio(all, results[bare], 'cost').toFixed(2)
+    getMedian(all, 'rate').toFixed(0),
+    getMedian(all, 'p50').toFixed(1),
+    getMedian(all, 'p99').toFixed(1),
+    getMedian(all, 'cost').toFixed(0),
+    getMedianRatio(all, results[bare], 'cost').toFixed(2)
   ]))
-  return table(head, rows)
+  return formatTable(head, rows)
 }
 
 /** Processor time of a request, of each kind of work and contestant. */
-function shortTable (measured, names) {
-  const cell = (results, name) => results[name] === undefined
-    ? '–'
-    : `${middle(results[name], 'cost').toFixed(0)} (${ratio(results[name], results[bare], 'cost').toFixed(2)} ×)`
+function formatShortTable (measured, names) {
+  const formatCell = (results, name) =>
+    results[name] === undefined
+      ? '–'
+      : `${getMedian(results[name], 'cost').toFixed(0)} ` +
+      `(${getMedianRatio(results[name], results[bare], 'cost').toFixed(2)} ×)`
   const rows = measured.filter(({ connections }) => connections === usual)
-    .map(({ work, results }) => [work, ...names.map(name => cell(results, name))])
-  return table(['processor µs a request', ...names], rows)
+    .map(({ work, results }) => [work, ...names.map(name => formatCell(results, name))])
+  return formatTable(['processor µs a request', ...names], rows)
 }

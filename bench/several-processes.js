@@ -2,9 +2,9 @@
 // share the machine, so that two processes cannot serve twice as much on two processors; what a read costs says more.
 // Usage: npm run bench -- several-processes [--write] [--seconds 3] [--rounds 5] [--processes 1,2] [--connections 16]
 import { parseArgs } from 'node:util'
-import { circumstances, writeBetweenMarkers } from './documents.js'
-import { table } from './figures.js'
-import { alternate, middle, ratio } from './load.js'
+import { describeRun, writeBetweenMarkers } from './documents.js'
+import { formatTable } from './figures.js'
+import { alternate, getMedian, getMedianRatio } from './load.js'
 import { start, startGateway, stopAll } from './processes.js'
 
 const { values } = parseArgs({
@@ -35,14 +35,17 @@ try {
   const [first] = Object.values(results)
   const rows = Object.entries(results).map(([name, all]) => [
     name,
-    ...['rate', 'cost'].flatMap(figure => [middle(all, figure).toFixed(0), ratio(all, first, figure).toFixed(2)]),
-    middle(all, 'p99').toFixed(1)
+    ...['rate', 'cost'].flatMap(figure => [
+      getMedian(all, figure).toFixed(0),
+      getMedianRatio(all, first, figure).toFixed(2)
+    ]),
+    getMedian(all, 'p99').toFixed(1)
   ])
   const head = [
     'raw reads by processes', 'requests/s', 'to the first', 'processor µs a request', 'to the first', 'p99 ms'
   ]
-  const how = `${circumstances(new Date())} Medians of ${rounds} rounds by turns, ${connections} connections.`
-  const text = `${how}\n\n${table(head, rows)}`
+  const how = `${describeRun(new Date())} Medians of ${rounds} rounds by turns, ${connections} connections.`
+  const text = `${how}\n\n${formatTable(head, rows)}`
   console.log(text)
   if (values.write) writeBetweenMarkers('docs/performance.md', 'several-processes', text)
 } finally {

@@ -7,8 +7,8 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { machine, median, table } from './figures.js'
-import { freePort, processorTime, residentMemory, start, stopAll } from './processes.js'
+import { describeMachine, median, formatTable } from './figures.js'
+import { findFreePort, readProcessorTime, readResidentMemory, start, stopAll } from './processes.js'
 
 const { values: { rounds } } = parseArgs({ options: { rounds: { type: 'string', default: '7' } } })
 
@@ -32,18 +32,18 @@ try {
       rmSync(data, { recursive: true, force: true })
     }
   }
-  console.log(`${machine()}; medians of ${rounds} starts\n`)
+  console.log(`${describeMachine()}; medians of ${rounds} starts\n`)
   const rows = starts.map(({ datastores, which, measured }) => [
     datastores, which, ...['ms', 'cpuMs', 'mib'].map(name => median(measured.map(one => one[name])).toFixed(0))
   ])
-  console.log(table(['datastores', 'start', 'first answer ms', 'processor ms', 'resident MiB'], rows))
+  console.log(formatTable(['datastores', 'start', 'first answer ms', 'processor ms', 'resident MiB'], rows))
 } finally {
   stopAll()
 }
 
 /** Starts a gateway on its data, waits for the answer and ends it. */
 async function measure (env) {
-  const port = await freePort()
+  const port = await findFreePort()
   const { FHIR_TEST_URL: _, FHIR_LIVE_URL: __, ...inherited } = process.env
   const startedAt = performance.now()
   const child = spawn(process.execPath, [main], {
@@ -57,8 +57,8 @@ async function measure (env) {
   }
   const measured = {
     ms: performance.now() - startedAt,
-    cpuMs: processorTime(child.pid),
-    mib: residentMemory(child.pid)
+    cpuMs: readProcessorTime(child.pid),
+    mib: readResidentMemory(child.pid)
   }
   child.kill('SIGTERM')
   await ended

@@ -3,7 +3,7 @@
 // its id names another: `Patient/<tenantId>`.
 // Usage: node bench/stub-upstream.js [tenantId] [milliseconds before each response]; prints its base URL.
 import { createServer } from 'node:http'
-import { contentOf } from './records.js'
+import { getContent } from './records.js'
 
 const [tenantId = 'bench', delayMs = '0'] = process.argv.slice(2)
 const lastUpdated = '2026-01-01T00:00:00.000Z'
@@ -12,13 +12,13 @@ const json = 'application/fhir+json;charset=UTF-8'
 /** Ids that benchmarks choose; any other that is read is the id of an organization, whose record it is. */
 const ownId = /^[a-z]\d+$/
 
-const metaOf = id => ({
+const buildMeta = id => ({
   versionId: '1',
   lastUpdated,
   tag: [{ system: 'urn:clinigate:tenant', code: ownId.test(id) ? tenantId : id }]
 })
 
-const build = (type, id) => ({ ...contentOf(type), id, meta: metaOf(id) })
+const build = (type, id) => ({ ...getContent(type), id, meta: buildMeta(id) })
 
 /** A function that calls `make` once for the same arguments. */
 function remember (make) {
@@ -32,7 +32,7 @@ function remember (make) {
 
 const one = remember((type, id) => JSON.stringify(build(type, id)))
 
-const searchset = (base, type, ids) =>
+const buildSearchset = (base, type, ids) =>
   JSON.stringify({
     resourceType: 'Bundle',
     id: 'a-search',
@@ -41,8 +41,14 @@ const searchset = (base, type, ids) =>
     link: [{ relation: 'self', url: `${base}/${type}` }],
     entry: ids.map(id => ({ fullUrl: `${base}/${type}/${id}`, resource: build(type, id), search: { mode: 'match' } }))
   })
-const page = remember((base, type, count) => searchset(base, type, Array.from({ length: count }, (_, i) => `p${i}`)))
-const found = (base, type, ids) => searchset(base, type, ids.split(','))
+const page = remember((base, type, count) =>
+  buildSearchset(
+    base,
+    type,
+    Array.from({ length: count }, (_, i) => `p${i}`)
+  )
+)
+const buildMatches = (base, type, ids) => buildSearchset(base, type, ids.split(','))
 
 const statement = JSON.stringify({
   resourceType: 'CapabilityStatement',
@@ -92,7 +98,7 @@ function respond (base, method, path, sent) {
   if (method === 'GET') {
     const query = new URLSearchParams(path.slice(path.indexOf('?')))
     const ids = query.get('_id')
-    return { body: ids === null ? page(base, type, Number(query.get('_count') ?? 20)) : found(base, type, ids) }
+    return { body: ids === null ? page(base, type, Number(query.get('_count') ?? 20)) : buildMatches(base, type, ids) }
   }
   if (method === 'PATCH') return { body: one(type, id) }
   const parsed = JSON.parse(sent)

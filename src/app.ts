@@ -8,9 +8,9 @@ import fastify, {
   type HookHandlerDoneFunction
 } from 'fastify'
 import type { Plans } from './config/schema.js'
-import { preferredType } from './envelope/accept.js'
+import { requireAcceptableType } from './envelope/accept.js'
 import { jsonBodies } from './envelope/body.js'
-import { errorHandler, notFoundHandler } from './envelope/error-handlers.js'
+import { handleError, handleNotFound } from './envelope/error-handlers.js'
 import { identity } from './envelope/request-metadata.js'
 import { envelope } from './envelope/reply.js'
 import { accessLog } from './http/access-log.js'
@@ -25,11 +25,11 @@ import { measureRequests, type MeasureRequestsOptions } from './http/measure-req
 import { metadata, type MetadataOptions } from './http/metadata.js'
 import { overload, type OverloadOptions } from './http/overload.js'
 import { limitPipelining } from './http/pipelining.js'
-import { serverOptions, type ServerDependencies } from './http/server-options.js'
+import { buildServerOptions, type ServerDependencies } from './http/server-options.js'
 import { refuseIdempotencyKey } from './idempotency/header.js'
 import { authenticate, type Authenticate } from './keys/authenticate.js'
 import { requireScopeForRoute } from './keys/scopes.js'
-import { failedAttempts } from './limits/failed-attempts.js'
+import { createFailedAttemptCounter } from './limits/failed-attempts.js'
 import { inFlight } from './limits/in-flight.js'
 import { limitHeaders } from './limits/limit-headers.js'
 import type { MonthlyUsage } from './limits/usage-ledger/month-counts.js'
@@ -86,18 +86,18 @@ const separate = ['/control', '/dashboard']
 
 /** THE PIPELINE: every step of a request, in order. */
 export async function buildGateway (options: GatewayOptions): Promise<FastifyInstance> {
-  const { app, paths } = await commonHooks(options)
+  const { app, paths } = await createApp(options)
   await app.register(documentation, options)
   await app.register(publicRoutes, options)
   for (const scope of options.control ?? []) await app.register(scope)
-  await app.register(preflights, { ...options, prefix: `${closed}/fhir` })
+  await app.register(preflightRoutes, { ...options, prefix: `${closed}/fhir` })
   await app.register(authenticatedRoutes, { ...options, paths, prefix: closed })
   return app
 }
 
 /** The pipeline of a control plane without a gateway: the same first steps, and nothing that takes an API key. */
 export async function buildControlPlane (options: ControlPlaneOptions): Promise<FastifyInstance> {
-  const { app } = await commonHooks(options)
+  const { app } = await createApp(options)
   await app.register(openRoutes, options)
   for (const scope of options.control ?? []) await app.register(scope)
   return app
@@ -105,13 +105,13 @@ export async function buildControlPlane (options: ControlPlaneOptions): Promise<
 
 /** The pipeline of a process that runs bulk jobs alone: its health, and what datastores fetch of its imports. */
 export async function buildWorker (options: GatewayOptions): Promise<FastifyInstance> {
-  const { app } = await commonHooks(options)
+  const { app } = await createApp(options)
   await app.register(openRoutes, options)
   return app
 }
 
 /** A hook of steps that wait for nothing: a promise for each would cost more than the steps themselves. */
-function inOrder (...steps: ReadonlyArray<(request: FastifyRequest, reply: FastifyReply) => unknown>) {
+function chainHooks (...steps: ReadonlyArray<(request: FastifyRequest, reply: FastifyReply) => unknown>) {
   return (request: FastifyRequest, reply: FastifyReply, done: HookHandlerDoneFunction): void => {
     for (const step of steps) step(request, reply)
     done()
@@ -123,18 +123,18 @@ function forbidCaching (_: FastifyRequest, reply: FastifyReply): void {
 }
 
 /** The first steps of every request, whatever the process serves. */
-async function commonHooks (
+async function createApp (
   options: ServerDependencies & MeasureRequestsOptions & TraceOptions & Pick<HealthOptions, 'readiness'>
 ): Promise<{ readonly app: FastifyInstance; readonly paths: RouteTable }> {
-  const app = fastify(serverOptions(options))
+  const app = fastify(buildServerOptions(options))
   app.server.maxConnections = options.connections ?? Infinity
   // Node itself would answer an Expect header that it does not know, without authentication, log or envelope. Such a
   // header may be ignored instead.
   app.server.on('checkExpectation', (request, reply) => app.server.emit('request', request, reply))
   const paths = new RouteTable(app, { closed, separate })
   app.removeAllContentTypeParsers()
-  app.setErrorHandler(errorHandler)
-  app.setNotFoundHandler(notFoundHandler)
+  app.setErrorHandler(handleError)
+  app.setNotFoundHandler(handleNotFound)
   if (options.trace !== undefined) await app.register(options.trace)
   await app.register(measureRequests, options)
   await app.register(accessLog)
@@ -142,7 +142,7 @@ async function commonHooks (
   await app.register(drainConnections, options)
   await app.register(identity, { now: options.now })
   await app.register(accepts)
-  app.addHook('onRequest', inOrder(
+  app.addHook('onRequest', chainHooks(
     request => limitBodyTime(request),
     (request, reply) => drainRequestBody(request, reply),
     requireSingleHostHeader,
@@ -167,29 +167,29 @@ async function openRoutes (
 }
 
 /** OPTIONS of raw FHIR, in a scope of its own, which does not get the hooks of {@link authenticatedRoutes}. */
-async function preflights (
+async function preflightRoutes (
   scope: FastifyInstance,
   { fhirOptions }: GatewayOptions & { readonly prefix: string }
 ): Promise<void> {
-  scope.addHook('onRequest', inOrder(forbidCaching))
+  scope.addHook('onRequest', chainHooks(forbidCaching))
   await scope.register(fhirOptions)
 }
 
-interface WithKeyOptions extends GatewayOptions { readonly paths: RouteTable }
+interface AuthenticatedOptions extends GatewayOptions { readonly paths: RouteTable }
 
 /** `/v1`: a request reaches a route only if no step before it refused it. */
 async function authenticatedRoutes (
   scope: FastifyInstance,
-  { prefix: _, paths, ...rest }: WithKeyOptions & { readonly prefix: string }
+  { prefix: _, paths, ...rest }: AuthenticatedOptions & { readonly prefix: string }
 ): Promise<void> {
   const options = { ...rest, paths }
-  scope.addHook('onRequest', inOrder(forbidCaching))
+  scope.addHook('onRequest', chainHooks(forbidCaching))
   await scope.register(overload, options)
   // A browser's preflight carries no key. It learns the methods of a path, and gets no CORS headers.
-  scope.addHook('onRequest', inOrder(request => {
+  scope.addHook('onRequest', chainHooks(request => {
     if (request.method === 'OPTIONS' && request.is404) paths.refuse(request)
   }))
-  await scope.register(authenticate, { ...options, onRefused: await failedAttempts(scope, options) })
+  await scope.register(authenticate, { ...options, onRefused: await createFailedAttemptCounter(scope, options) })
   await scope.register(usageMetering, options)
   await scope.register(auditAccesses, options)
   await scope.register(inFlight, options)
@@ -201,13 +201,15 @@ async function authenticatedRoutes (
 }
 
 /** The simple resources, and everything else that responds in the envelope. */
-async function envelopeRoutes (scope: FastifyInstance, { bodyBytes, routes, paths }: WithKeyOptions): Promise<void> {
-  scope.setErrorHandler(errorHandler)
-  scope.setNotFoundHandler(notFoundHandler)
-  scope.addHook('onRequest', inOrder(
+async function envelopeRoutes (
+  scope: FastifyInstance, { bodyBytes, routes, paths }: AuthenticatedOptions
+): Promise<void> {
+  scope.setErrorHandler(handleError)
+  scope.setNotFoundHandler(handleNotFound)
+  scope.addHook('onRequest', chainHooks(
     requireScopeForRoute,
     request => paths.requireRoute(request),
-    preferredType,
+    requireAcceptableType,
     refuseIdempotencyKey
   ))
   await scope.register(jsonBodies, { limitBytes: bodyBytes })

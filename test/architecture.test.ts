@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { test } from 'tap'
 import ts from 'typescript'
 import type { ReadRequest } from '../src/backends/backend.js'
-import { places, readSources, type Source } from './harness/sources.js'
+import { findNodes, readSources, type Source } from './harness/sources.js'
 
 const routes = [
   'api/resources', 'api/passthrough', 'api/openapi', 'api/events', 'api/webhooks', 'jobs',
@@ -39,13 +39,13 @@ const root = join(import.meta.dirname, '..')
 const sources = readSources(join(root, 'src'))
 const byPath = new Map(sources.map(source => [source.path, source]))
 const parts = layers.flat().sort((a, b) => b.length - a.length)
-const partOf = ({ path }: Source) =>
+const findPart = ({ path }: Source) =>
   parts.find(part => path.replace(/\.tsx?$/, '') === part || path.startsWith(`${part}/`))
-const layerOf = (source: Source) => layers.findIndex(parts => parts.includes(partOf(source) ?? ''))
-const inParts = (...parts: string[]) => (source: Source) => parts.includes(partOf(source) ?? '')
+const findLayer = (source: Source) => layers.findIndex(parts => parts.includes(findPart(source) ?? ''))
+const isInParts = (...parts: string[]) => (source: Source) => parts.includes(findPart(source) ?? '')
 
 /** Every import between two source files that breaks a rule, as `from → to`. */
-function offending (rule: (from: Source, to: Source, value: boolean) => boolean): string[] {
+function findViolations (rule: (from: Source, to: Source, value: boolean) => boolean): string[] {
   return sources.flatMap(from => from.imports.flatMap(({ path, value }) => {
     const to = byPath.get(path)
     return to && rule(from, to, value) ? [`${from.path} → ${to.path}`] : []
@@ -54,62 +54,64 @@ function offending (rule: (from: Source, to: Source, value: boolean) => boolean)
 
 test('every source file belongs to a layer', async t => {
   t.ok(sources.length > 0)
-  t.same(sources.filter(source => layerOf(source) === -1).map(source => source.path), [])
+  t.same(sources.filter(source => findLayer(source) === -1).map(source => source.path), [])
 })
 
 test('imports run downwards', async t => {
-  t.same(offending((from, to) => layerOf(to) < layerOf(from)), [])
+  t.same(findViolations((from, to) => findLayer(to) < findLayer(from)), [])
 })
 
 test('route folders do not know each other', async t => {
   t.same(
-    offending((from, to) => partOf(from) !== partOf(to) && inParts(...routes)(from) && inParts(...routes)(to)),
+    findViolations(
+      (from, to) => findPart(from) !== findPart(to) && isInParts(...routes)(from) && isInParts(...routes)(to)
+    ),
     []
   )
 })
 
 test('the client stands alone: it needs nothing of the gateway, and only the command line is built on it', async t => {
-  t.same(offending((from, to) => partOf(from) !== partOf(to) && inParts('client')(from)), [])
+  t.same(findViolations((from, to) => findPart(from) !== findPart(to) && isInParts('client')(from)), [])
   t.same(
-    offending((from, to) => partOf(from) !== partOf(to) && inParts('client')(to) && !inParts('operator/cli')(from)),
+    findViolations((from, to) => findPart(from) !== findPart(to) && isInParts('client')(to) && !isInParts('operator/cli')(from)),
     []
   )
 })
 
 test('only the tenant guard speaks to a backend; the wiring may build one', async t => {
-  const maySpeak = inParts('backends', 'tenant-guard', 'operator/server-check', 'operator/ownership-scan', ...wiring)
-  t.same(offending((from, to, value) => value && partOf(to) === 'backends' && !maySpeak(from)), [])
+  const maySpeak = isInParts('backends', 'tenant-guard', 'operator/server-check', 'operator/ownership-scan', ...wiring)
+  t.same(findViolations((from, to, value) => value && findPart(to) === 'backends' && !maySpeak(from)), [])
 })
 
 test('no write of a tenant\'s record bypasses sendWrite, which writes its event down', async t => {
   // @ts-expect-error sendRequest takes nothing that may change a record, or all else here says nothing.
   const write: ReadRequest = { method: 'POST', path: 'Patient', body: '{}' }
   t.equal(write.method, 'POST')
-  t.same(importersOf('tenant-guard/tenant-context.ts', 'sendUnrecorded'), [
+  t.same(findImporters('tenant-guard/tenant-context.ts', 'sendUnrecorded'), [
     'tenant-guard/access-events.ts',
     'tenant-guard/async-operation.ts',
     'tenant-guard/export/native-export.ts',
     'tenant-guard/writes/send-write.ts'
   ])
-  t.same(importersOf('tenant-guard/async-operation.ts', 'kickOff'), [
+  t.same(findImporters('tenant-guard/async-operation.ts', 'kickOff'), [
     'tenant-guard/export/native-export.ts',
     'tenant-guard/import/native-import.ts'
   ])
-  t.same(importersOf('tenant-guard/retry.ts', 'withRetry').filter(path => !path.startsWith('operator/')), [
+  t.same(findImporters('tenant-guard/retry.ts', 'withRetry').filter(path => !path.startsWith('operator/')), [
     'tenant-guard/export/export.ts'
   ])
-  const serving = sources.filter(source => !inParts('backends', 'operator', ...wiring)(source) &&
+  const serving = sources.filter(source => !isInParts('backends', 'operator', ...wiring)(source) &&
     !/^operator\/|^tenant-guard\/(tenant-context|retry|capabilities).ts$/.test(source.path))
-  t.same(serving.flatMap(source => places(source, takesSend)), [])
+  t.same(serving.flatMap(source => findNodes(source, isSendAccess)), [])
 })
 
 test('no file imports itself through others', async t => {
-  t.same(cycles(path => path), [])
+  t.same(findCycles(path => path), [])
 })
 
 test('no folder needs itself through those beside it', async t => {
-  t.same(cycles(path => partOf(byPath.get(path)!)!), [])
-  for (const folder of ['tenant-guard/', 'mappings/']) t.same(cycles(path => path.split('/')[1]!, folder), [])
+  t.same(findCycles(path => findPart(byPath.get(path)!)!), [])
+  for (const folder of ['tenant-guard/', 'mappings/']) t.same(findCycles(path => path.split('/')[1]!, folder), [])
 })
 
 test('no file is longer than 300 lines', async t => {
@@ -123,17 +125,17 @@ test('no file is longer than 300 lines', async t => {
 
 test('the declaration of a resource decides nothing: it has no if', async t => {
   const declarations = sources.filter(source => source.path.startsWith('mappings/resources/'))
-  t.same(declarations.flatMap(source => places(source, ts.isIfStatement)), [])
+  t.same(declarations.flatMap(source => findNodes(source, ts.isIfStatement)), [])
 })
 
 test('the environment is read by the configuration, the process and the command line alone', async t => {
-  const others = sources.filter(source => !inParts('config', 'main', 'operator/cli')(source))
-  t.same(others.flatMap(source => places(source, isEnvironment)), [])
+  const others = sources.filter(source => !isInParts('config', 'main', 'operator/cli')(source))
+  t.same(others.flatMap(source => findNodes(source, isEnvironment)), [])
 })
 
 test('the time comes in as a value: only the wiring looks at the clock', async t => {
-  const others = sources.filter(source => !inParts(...wiring)(source))
-  t.same(others.flatMap(source => places(source, isClock)), [])
+  const others = sources.filter(source => !isInParts(...wiring)(source))
+  t.same(others.flatMap(source => findNodes(source, isClock)), [])
 })
 
 test('every export is imported somewhere', async t => {
@@ -163,7 +165,7 @@ test('docs/architecture.md says what each folder does, and names no other', asyn
 })
 
 /** The files that import a name of another, or all of it. */
-function importersOf (path: string, name: string): string[] {
+function findImporters (path: string, name: string): string[] {
   return sources
     .filter(({ imports }) => imports.some(each => each.path === path && ['*', name].some(one => each.names.includes(one))))
     .map(source => source.path)
@@ -171,7 +173,7 @@ function importersOf (path: string, name: string): string[] {
 }
 
 /** Whether `send` is taken from a backend: by `backend.send`, `context.backend.send` or `{ send } = backend`. */
-function takesSend (node: ts.Node): boolean {
+function isSendAccess (node: ts.Node): boolean {
   const isBackend = (from: ts.Node | undefined) => from !== undefined && /(^|\.)\w*[bB]ackend\)?!?$/.test(from.getText())
   if (ts.isPropertyAccessExpression(node)) return node.name.text === 'send' && isBackend(node.expression)
   if (ts.isElementAccessExpression(node)) return isBackend(node.expression)
@@ -199,25 +201,25 @@ function isClock (node: ts.Node): boolean {
  * Each cycle of places below a folder as `a → b → a`. Types count too: what needs each other to be understood is one
  * knot.
  */
-function cycles (placeOf: (path: string) => string, folder = ''): string[] {
+function findCycles (toNode: (path: string) => string, folder = ''): string[] {
   const needed = new Map<string, Set<string>>()
   for (const { path, imports } of sources.filter(source => source.path.startsWith(folder))) {
-    const others = imports.filter(to => byPath.has(to.path) && to.path.startsWith(folder)).map(to => placeOf(to.path))
+    const others = imports.filter(to => byPath.has(to.path) && to.path.startsWith(folder)).map(to => toNode(to.path))
     needed.set(
-      placeOf(path),
-      new Set([...(needed.get(placeOf(path)) ?? []), ...others.filter(other => other !== placeOf(path))])
+      toNode(path),
+      new Set([...(needed.get(toNode(path)) ?? []), ...others.filter(other => other !== toNode(path))])
     )
   }
   const found: string[] = []
   const done = new Set<string>()
-  const walk = (place: string, way: readonly string[]): void => {
-    if (way.includes(place)) {
-      found.push([...way.slice(way.indexOf(place)), place].join(' → '))
-    } else if (!done.has(place)) {
-      for (const next of needed.get(place) ?? []) walk(next, [...way, place])
-      done.add(place)
+  const walk = (node: string, stack: readonly string[]): void => {
+    if (stack.includes(node)) {
+      found.push([...stack.slice(stack.indexOf(node)), node].join(' → '))
+    } else if (!done.has(node)) {
+      for (const next of needed.get(node) ?? []) walk(next, [...stack, node])
+      done.add(node)
     }
   }
-  for (const place of needed.keys()) walk(place, [])
+  for (const node of needed.keys()) walk(node, [])
   return found
 }

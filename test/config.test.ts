@@ -4,34 +4,34 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { DatastoreConfig } from '../src/config/schema.js'
 import { readCredentials } from '../src/config/credentials.js'
-import { controlDatabaseUrl, cursorSecret, readText } from '../src/config/secrets.js'
+import { readControlDatabaseUrl, ensureCursorSecret, readText } from '../src/config/secrets.js'
 import {
-  defaultFile,
-  editorSchema,
-  environmentExample,
-  errorTable,
-  referencePages,
+  buildDefaultFile,
+  buildEditorSchema,
+  formatEnvironmentExample,
+  formatErrorTable,
+  buildReferencePages,
   withTables
 } from '../src/config/documentation.js'
-import { policyTable } from '../src/tenant-guard/policy.js'
+import { formatPolicyTable } from '../src/tenant-guard/policy.js'
 import { ConfigError, loadConfig } from '../src/config/load.js'
 import { warnAboutConfig } from '../src/bootstrap/warnings.js'
 
-const root = (path: string) => new URL(`../${path}`, import.meta.url).pathname
+const resolveFromRoot = (path: string) => new URL(`../${path}`, import.meta.url).pathname
 
-function directory (t: Test): string {
+function createDirectory (t: Test): string {
   const path = mkdtempSync(join(tmpdir(), 'clinigate-config-'))
   t.after(() => rmSync(path, { recursive: true }))
   return path
 }
 
-function file (t: Test, content: unknown): string {
-  const path = join(directory(t), 'config.json')
+function writeConfig (t: Test, content: unknown): string {
+  const path = join(createDirectory(t), 'config.json')
   writeFileSync(path, typeof content === 'string' ? content : JSON.stringify(content))
   return path
 }
 
-function mistakesOf (environment: Record<string, string>): readonly string[] {
+function getConfigErrors (environment: Record<string, string>): readonly string[] {
   try {
     loadConfig(environment)
     return []
@@ -57,7 +57,7 @@ t.test('without file and variables the shipped defaults and plans hold', async t
     team: { requestsPerMinute: 5000, requestsPerMonth: 3000000, overage: true },
     enterprise: { requestsPerMinute: 10000, requestsPerMonth: null, overage: true }
   })
-  t.same(loadConfig({ CLINIGATE_CONFIG: root('config/default.json') }), {
+  t.same(loadConfig({ CLINIGATE_CONFIG: resolveFromRoot('config/default.json') }), {
     ...config,
     $schema: './clinigate.schema.json'
   })
@@ -72,16 +72,16 @@ t.test(
       CLINIGATE_GATEWAY_TOKEN: 'x'
     }
     t.match(loadConfig(gateway), { role: 'gateway', control: { url: 'https://control.example.org' } })
-    t.match(mistakesOf({ CLINIGATE_ROLE: 'gateway' }), [
+    t.match(getConfigErrors({ CLINIGATE_ROLE: 'gateway' }), [
       /^control.url .*is required/,
       /^control.gatewayTokenFile .*is required/
     ])
-    t.match(mistakesOf({ ...gateway, CLINIGATE_ROLE: 'control' }), [/^control.url .*only the roles gateway and worker/])
-    t.match(mistakesOf({ ...gateway, CONTROL_DATABASE_URL: 'postgres://user:pass@db/control' }), [
+    t.match(getConfigErrors({ ...gateway, CLINIGATE_ROLE: 'control' }), [/^control.url .*only the roles gateway and worker/])
+    t.match(getConfigErrors({ ...gateway, CONTROL_DATABASE_URL: 'postgres://user:pass@db/control' }), [
       /no control plane database/
     ])
     t.match(loadConfig({ ...gateway, CLINIGATE_ROLE: 'worker' }), { role: 'worker' })
-    t.match(mistakesOf({ CLINIGATE_ROLE: 'worker', CLINIGATE_CONFIG: file(t, { bulk: { jobsAtOnce: 0 } }) }), [
+    t.match(getConfigErrors({ CLINIGATE_ROLE: 'worker', CLINIGATE_CONFIG: writeConfig(t, { bulk: { jobsAtOnce: 0 } }) }), [
       /^control.url .*is required for the role worker/,
       /^control.gatewayTokenFile .*is required/,
       /^bulk.jobsAtOnce: with 0 the role worker would do nothing/
@@ -93,44 +93,47 @@ t.test('several processes are refused where one alone can do it', async t => {
   const servers = { FHIR_TEST_URL: 'https://test.example.org/fhir', FHIR_LIVE_URL: 'https://live.example.org/fhir' }
   const two = { CLINIGATE_PROCESSES: '2', ...servers }
   t.match(loadConfig(two), { processes: 2 })
-  t.match(mistakesOf({ CLINIGATE_PROCESSES: '2' }), [/^processes .*sandbox serves one process/])
-  t.match(mistakesOf({ ...two, CLINIGATE_ROLE: 'control' }), [/^processes .*the role control has one process/])
+  t.match(getConfigErrors({ CLINIGATE_PROCESSES: '2' }), [/^processes .*sandbox serves one process/])
+  t.match(getConfigErrors({ ...two, CLINIGATE_ROLE: 'control' }), [/^processes .*the role control has one process/])
   t.match(
-    mistakesOf({ ...two, CLINIGATE_CONFIG: file(t, { bulk: { importUrl: 'http://gateway.internal:8080' } }) }),
+    getConfigErrors({ ...two, CLINIGATE_CONFIG: writeConfig(t, { bulk: { importUrl: 'http://gateway.internal:8080' } }) }),
     [/^processes .*bulk.importUrl must reach one process/]
   )
-  t.match(mistakesOf({ ...two, CLINIGATE_PROCESSES: '0' }), [/^CLINIGATE_PROCESSES: /])
+  t.match(getConfigErrors({ ...two, CLINIGATE_PROCESSES: '0' }), [/^CLINIGATE_PROCESSES: /])
 })
 
 t.test('the database URL comes from its variable or its file, and never into the configuration', async t => {
-  const databaseUrlFile = file(t, 'postgres://user:of-the-file@db/control\n')
-  const CLINIGATE_CONFIG = file(t, { control: { databaseUrlFile } })
+  const databaseUrlFile = writeConfig(t, 'postgres://user:of-the-file@db/control\n')
+  const CLINIGATE_CONFIG = writeConfig(t, { control: { databaseUrlFile } })
   const config = loadConfig({ CLINIGATE_CONFIG })
-  t.equal(controlDatabaseUrl(config, {}), 'postgres://user:of-the-file@db/control')
-  t.equal(controlDatabaseUrl(config, { CONTROL_DATABASE_URL: 'postgres://other' }), 'postgres://other')
+  t.equal(readControlDatabaseUrl(config, {}), 'postgres://user:of-the-file@db/control')
+  t.equal(readControlDatabaseUrl(config, { CONTROL_DATABASE_URL: 'postgres://other' }), 'postgres://other')
   t.notMatch(JSON.stringify(config), /of-the-file/)
-  t.match(mistakesOf({ CONTROL_DATABASE_URL: 'mysql://of-the-variable' }), [/^control.databaseUrlFile .*postgres:/])
-  t.notMatch(mistakesOf({ CONTROL_DATABASE_URL: 'mysql://of-the-variable' }).join(), /of-the-variable/)
+  t.match(getConfigErrors({ CONTROL_DATABASE_URL: 'mysql://of-the-variable' }), [/^control.databaseUrlFile .*postgres:/])
+  t.notMatch(getConfigErrors({ CONTROL_DATABASE_URL: 'mysql://of-the-variable' }).join(), /of-the-variable/)
 })
 
 t.test('people must be able to sign in', async t => {
-  t.match(mistakesOf({ CLINIGATE_CONFIG: file(t, { dashboard: { localAccounts: false } }) }), [
+  t.match(getConfigErrors({ CLINIGATE_CONFIG: writeConfig(t, { dashboard: { localAccounts: false } }) }), [
     /^dashboard.localAccounts/
   ])
   const oidc = { issuer: 'https://login.example.org', clientId: 'clinigate' }
-  t.match(loadConfig({ CLINIGATE_CONFIG: file(t, { dashboard: { localAccounts: false, oidc } }) }).dashboard.oidc, {
-    roleClaim: 'role',
-    roles: { admin: 'admin' }
-  })
+  t.match(
+    loadConfig({ CLINIGATE_CONFIG: writeConfig(t, { dashboard: { localAccounts: false, oidc } }) }).dashboard.oidc,
+    {
+      roleClaim: 'role',
+      roles: { admin: 'admin' }
+    }
+  )
 })
 
 t.test('a variable wins over the file, and an empty one counts as absent', async t => {
-  const CLINIGATE_CONFIG = file(t, { port: 1111, host: '0.0.0.0' })
+  const CLINIGATE_CONFIG = writeConfig(t, { port: 1111, host: '0.0.0.0' })
   t.match(loadConfig({ CLINIGATE_CONFIG, PORT: '2222', HOST: '' }), { port: 2222, host: '0.0.0.0' })
 })
 
 t.test('every variable of the contract sets its own setting', async t => {
-  const plans = file(t, { mine: { requestsPerMinute: 3, requestsPerMonth: null, overage: false } })
+  const plans = writeConfig(t, { mine: { requestsPerMinute: 3, requestsPerMonth: null, overage: false } })
   const config = loadConfig({
     CLINIGATE_DATA: '/d',
     HOST: '::1',
@@ -158,7 +161,7 @@ t.test('every variable of the contract sets its own setting', async t => {
 })
 
 t.test('the URL variables change the datastore that the routing names, and keep its other settings', async t => {
-  const CLINIGATE_CONFIG = file(t, {
+  const CLINIGATE_CONFIG = writeConfig(t, {
     datastores: { shared: { url: 'http://old', connections: 7 } },
     routing: { test: 'shared' }
   })
@@ -175,14 +178,14 @@ t.test('the configuration cannot be changed once it is loaded', async t => {
 })
 
 t.test('all mistakes are told at once, each with its setting and never with its value', async t => {
-  const CLINIGATE_CONFIG = file(t, {
+  const CLINIGATE_CONFIG = writeConfig(t, {
     prot: 1,
     host: '',
     datastores: { a: { url: 'ftp://s3cret', headersTimoutMs: 3, auth: { type: 'basic' } }, b: {} },
     limits: { bodyBytes: 'many' },
     keys: { maxStalenessMinutes: 0 }
   })
-  const errors = mistakesOf({
+  const errors = getConfigErrors({
     CLINIGATE_CONFIG,
     PORT: '80 80',
     LOG_LEVEL: 's3cret',
@@ -209,7 +212,7 @@ t.test('all mistakes are told at once, each with its setting and never with its 
 
 t.test('a setting that is in the file twice is a mistake, since one of the two would have no effect', async t => {
   const twice = '{ "port": 1,\n  "limits": { "bodyBytes": 2048 },\n  "keys": { "port": 3 },\n  "limits": {} }'
-  t.strictSame(mistakesOf({ CLINIGATE_CONFIG: file(t, twice) }), [
+  t.strictSame(getConfigErrors({ CLINIGATE_CONFIG: writeConfig(t, twice) }), [
     'CLINIGATE_CONFIG: limits is there twice, again in line 4, column 3'
   ])
 })
@@ -217,7 +220,7 @@ t.test('a setting that is in the file twice is a mistake, since one of the two w
 t.test('a base URL holds no user, password, query or fragment', async t => {
   for (const url of ['http://u:p@h', 'http://u@h', 'http://h?x=1', 'http://h#f', 'h:80', '/fhir', 'http://']) {
     t.strictSame(
-      mistakesOf({ FHIR_LIVE_URL: url }),
+      getConfigErrors({ FHIR_LIVE_URL: url }),
       ['FHIR_LIVE_URL: must be an http or https URL without user, query or fragment'],
       url
     )
@@ -225,46 +228,48 @@ t.test('a base URL holds no user, password, query or fragment', async t => {
 })
 
 t.test('a route to a datastore that is not there is a mistake, for a dedicated one too', async t => {
-  const CLINIGATE_CONFIG = file(t, {
+  const CLINIGATE_CONFIG = writeConfig(t, {
     datastores: { hospital: { url: 'http://h' } },
     routing: { live: 'shared', dedicated: { t1: 'hopsital', t2: 'hospital' } }
   })
-  t.strictSame(mistakesOf({ CLINIGATE_CONFIG }), [
+  t.strictSame(getConfigErrors({ CLINIGATE_CONFIG }), [
     'routing.dedicated.t1: names no entry in datastores; did you mean hospital?',
     'routing.live: names no entry in datastores'
   ])
 })
 
 t.test('AuditEvents need the log of which they are made', async t => {
-  t.match(mistakesOf({ CLINIGATE_CONFIG: file(t, { auditLog: { auditEvents: true } }) }), [
+  t.match(getConfigErrors({ CLINIGATE_CONFIG: writeConfig(t, { auditLog: { auditEvents: true } }) }), [
     /^auditLog.auditEvents: .*auditLog.file/
   ])
   t.match(
-    loadConfig({ CLINIGATE_CONFIG: file(t, { auditLog: { auditEvents: true } }), AUDIT_LOG_FILE: '/l' }).auditLog,
+    loadConfig({ CLINIGATE_CONFIG: writeConfig(t, { auditLog: { auditEvents: true } }), AUDIT_LOG_FILE: '/l' }).auditLog,
     { auditEvents: true, file: '/l' }
   )
 })
 
 t.test('a file that is missing, not JSON or no object is a mistake, not an empty configuration', async t => {
-  t.strictSame(mistakesOf({ CLINIGATE_CONFIG: '/nowhere' }), ['CLINIGATE_CONFIG: the file cannot be read: it does not exist'])
-  t.strictSame(mistakesOf({ CLINIGATE_CONFIG: directory(t) }), ['CLINIGATE_CONFIG: the file cannot be read: it is a directory'])
-  t.strictSame(mistakesOf({ CLINIGATE_CONFIG: file(t, '{\n  "port": 80,\n}') }), [
+  t.strictSame(getConfigErrors({ CLINIGATE_CONFIG: '/nowhere' }), ['CLINIGATE_CONFIG: the file cannot be read: it does not exist'])
+  t.strictSame(getConfigErrors({ CLINIGATE_CONFIG: createDirectory(t) }), ['CLINIGATE_CONFIG: the file cannot be read: it is a directory'])
+  t.strictSame(getConfigErrors({ CLINIGATE_CONFIG: writeConfig(t, '{\n  "port": 80,\n}') }), [
     'CLINIGATE_CONFIG: the file is not JSON, which has no comments and no comma after the last item: see line 3, column 1'
   ])
-  t.strictSame(mistakesOf({ CLINIGATE_CONFIG: file(t, '[]') }), [
+  t.strictSame(getConfigErrors({ CLINIGATE_CONFIG: writeConfig(t, '[]') }), [
     'CLINIGATE_CONFIG: the file must contain one JSON object'
   ])
-  t.strictSame(mistakesOf({ CLINIGATE_PLANS: file(t, { pro: { requestsPerMinute: 0, requestsPerMonth: null } }) }),
-    ['plans: pro.overage: is missing', 'plans: pro.requestsPerMinute: must be >= 1'])
+  t.strictSame(
+    getConfigErrors({ CLINIGATE_PLANS: writeConfig(t, { pro: { requestsPerMinute: 0, requestsPerMonth: null } }) }),
+    ['plans: pro.overage: is missing', 'plans: pro.requestsPerMinute: must be >= 1']
+  )
 })
 
 // It said that the file is not JSON in line 1, column 1, where editors show nothing wrong.
 t.test('a configuration that begins with a byte order mark is read', async t => {
-  t.equal(loadConfig({ CLINIGATE_CONFIG: file(t, '\uFEFF{ "port": 81 }') }).port, 81)
+  t.equal(loadConfig({ CLINIGATE_CONFIG: writeConfig(t, '\uFEFF{ "port": 81 }') }).port, 81)
 })
 
 t.test('secrets are read from where the settings point, and a missing one stops the start', async t => {
-  const tokenFile = join(directory(t), 'token')
+  const tokenFile = join(createDirectory(t), 'token')
   writeFileSync(tokenFile, 'abc\n')
   const read = (auth: object, environment = {}) =>
     readCredentials({ url: 'http://h', auth: auth as DatastoreConfig['auth'] }, environment)
@@ -275,60 +280,60 @@ t.test('secrets are read from where the settings point, and a missing one stops 
     password: { text: 'p w' }
   })
   t.same(read({ type: 'none' }), { kind: 'none' })
-  const error = (auth: object, environment = {}) =>
-    mistakesOf({
+  const getAuthError = (auth: object, environment = {}) =>
+    getConfigErrors({
       ...environment,
-      CLINIGATE_CONFIG: file(t, { datastores: { a: { url: 'http://h', auth } } })
+      CLINIGATE_CONFIG: writeConfig(t, { datastores: { a: { url: 'http://h', auth } } })
     })[0]?.replace('datastores.a.auth: ', '')
-  t.equal(error({ type: 'basic', passwordEnv: 'P' }), 'basic needs username')
-  t.equal(error({ type: 'basic', username: 'a:b', passwordEnv: 'P' }), 'username must not contain a colon')
-  t.equal(error({ type: 'basic', username: 'a', tokenEnv: 'P' }), 'tokenEnv does not belong to the type basic')
-  t.equal(error({ type: 'bearer', tokenEnv: 'P', tokenFile }), 'needs either tokenEnv or tokenFile')
-  t.equal(error({ type: 'bearer', tokenEnv: 'P' }), 'tokenEnv names a variable that is not set')
-  t.equal(error({ type: 'bearer', tokenFile: '/nowhere' }), 'tokenFile cannot be read: it does not exist')
+  t.equal(getAuthError({ type: 'basic', passwordEnv: 'P' }), 'basic needs username')
+  t.equal(getAuthError({ type: 'basic', username: 'a:b', passwordEnv: 'P' }), 'username must not contain a colon')
+  t.equal(getAuthError({ type: 'basic', username: 'a', tokenEnv: 'P' }), 'tokenEnv does not belong to the type basic')
+  t.equal(getAuthError({ type: 'bearer', tokenEnv: 'P', tokenFile }), 'needs either tokenEnv or tokenFile')
+  t.equal(getAuthError({ type: 'bearer', tokenEnv: 'P' }), 'tokenEnv names a variable that is not set')
+  t.equal(getAuthError({ type: 'bearer', tokenFile: '/nowhere' }), 'tokenFile cannot be read: it does not exist')
   t.equal(
-    error({ type: 'bearer', tokenEnv: 'P' }, { P: 'a\r\nx: y' }),
+    getAuthError({ type: 'bearer', tokenEnv: 'P' }, { P: 'a\r\nx: y' }),
     'the token is empty or contains a character that is not valid in a header'
   )
 })
 
 t.test('the secret of the cursors is made once, and nobody else may read it', async t => {
-  const dataDirectory = join(directory(t), 'data')
+  const dataDirectory = join(createDirectory(t), 'data')
   const config = loadConfig({ CLINIGATE_DATA: dataDirectory })
-  const secret = cursorSecret(config)
+  const secret = ensureCursorSecret(config)
   t.equal(secret.length, 32)
   t.equal(statSync(join(dataDirectory, 'cursor.secret')).mode & 0o777, 0o600)
-  t.same(cursorSecret(config), secret)
-  const configured = file(t, Buffer.alloc(32, 7).toString('base64'))
+  t.same(ensureCursorSecret(config), secret)
+  const configured = writeConfig(t, Buffer.alloc(32, 7).toString('base64'))
   t.same(
-    cursorSecret(loadConfig({ CLINIGATE_CONFIG: file(t, { cursor: { secretFile: configured } }) })),
+    ensureCursorSecret(loadConfig({ CLINIGATE_CONFIG: writeConfig(t, { cursor: { secretFile: configured } }) })),
     Buffer.alloc(32, 7)
   )
-  t.strictSame(mistakesOf({ CLINIGATE_CONFIG: file(t, { cursor: { secretFile: file(t, 'short') } }) }), [
+  t.strictSame(getConfigErrors({ CLINIGATE_CONFIG: writeConfig(t, { cursor: { secretFile: writeConfig(t, 'short') } }) }), [
     'cursor.secretFile: the file must contain 32 bytes in base64, as openssl rand -base64 32 prints them'
   ])
-  t.strictSame(mistakesOf({ CLINIGATE_CONFIG: file(t, { cursor: { secretFile: '/nowhere' } }) }), [
+  t.strictSame(getConfigErrors({ CLINIGATE_CONFIG: writeConfig(t, { cursor: { secretFile: '/nowhere' } }) }), [
     'cursor.secretFile: the file cannot be read: it does not exist'
   ])
   writeFileSync(join(dataDirectory, 'cursor.secret'), 'damaged')
-  t.throws(() => cursorSecret(config), /32 bytes/)
+  t.throws(() => ensureCursorSecret(config), /32 bytes/)
 })
 
 t.test('what is generated from the schema is up to date: npm run docs', async t => {
-  const shipped = (name: string) => readFileSync(root(`config/${name}`), 'utf8')
-  t.equal(shipped('clinigate.schema.json'), JSON.stringify(editorSchema(), null, 2) + '\n')
-  t.equal(shipped('default.json'), JSON.stringify(defaultFile(), null, 2) + '\n')
-  t.equal(shipped('env.example'), environmentExample())
-  for (const [path, tables] of Object.entries(referencePages())) {
-    const page = readText(root(path)) ?? ''
+  const readShipped = (name: string) => readFileSync(resolveFromRoot(`config/${name}`), 'utf8')
+  t.equal(readShipped('clinigate.schema.json'), JSON.stringify(buildEditorSchema(), null, 2) + '\n')
+  t.equal(readShipped('default.json'), JSON.stringify(buildDefaultFile(), null, 2) + '\n')
+  t.equal(readShipped('env.example'), formatEnvironmentExample())
+  for (const [path, tables] of Object.entries(buildReferencePages())) {
+    const page = readText(resolveFromRoot(path)) ?? ''
     t.equal(withTables(page, tables), page, path)
     t.ok(Object.values(tables).every(table => page.includes(table)), `${path} has its table`)
   }
-  const isolation = readText(root('docs/isolation.md')) ?? ''
-  t.ok(isolation.includes(policyTable()), 'docs/isolation.md has the policy')
+  const isolation = readText(resolveFromRoot('docs/isolation.md')) ?? ''
+  t.ok(isolation.includes(formatPolicyTable()), 'docs/isolation.md has the policy')
   t.equal(
-    withTables('a<!-- errors:start -->old<!-- errors:end -->b', { errors: errorTable() }),
-    `a<!-- errors:start -->\n${errorTable()}\n<!-- errors:end -->b`
+    withTables('a<!-- errors:start -->old<!-- errors:end -->b', { errors: formatErrorTable() }),
+    `a<!-- errors:start -->\n${formatErrorTable()}\n<!-- errors:end -->b`
   )
 })
 
@@ -336,38 +341,38 @@ t.test(
   "a start warns of test keys on the server of live records, and of datastores that can't import by themselves, and names no address",
   async t => {
     const one = 'http://fhir.example.org/fhir'
-    const warningsOf = (settings: object) => {
-      const said: Array<Record<string, unknown>> = []
-      warnAboutConfig(loadConfig({ CLINIGATE_CONFIG: file(t, settings) }), {
+    const listWarnings = (settings: object) => {
+      const warnings: Array<Record<string, unknown>> = []
+      warnAboutConfig(loadConfig({ CLINIGATE_CONFIG: writeConfig(t, settings) }), {
         warn: (fields: object, message: string) => {
-          said.push({ ...fields, message })
+          warnings.push({ ...fields, message })
         }
       })
-      t.notMatch(JSON.stringify(said), 'example.org')
-      return said
+      t.notMatch(JSON.stringify(warnings), 'example.org')
+      return warnings
     }
-    const sameServer = (live: string[]) => [{ live, message: /its test keys can read and change its live records/ }]
+    const buildSameServerWarning = (live: string[]) => [{ live, message: /its test keys can read and change its live records/ }]
     t.match(
-      warningsOf({ datastores: { test: { url: one }, live: { url: 'http://FHIR.example.org:80/fhir/' } } }),
-      sameServer(['live'])
+      listWarnings({ datastores: { test: { url: one }, live: { url: 'http://FHIR.example.org:80/fhir/' } } }),
+      buildSameServerWarning(['live'])
     )
     t.match(
-      warningsOf({ datastores: { here: { url: one } }, routing: { test: 'here', live: 'here' } }),
-      sameServer(['here'])
+      listWarnings({ datastores: { here: { url: one } }, routing: { test: 'here', live: 'here' } }),
+      buildSameServerWarning(['here'])
     )
     t.match(
-      warningsOf({
+      listWarnings({
         datastores: { test: { url: one }, hospital: { url: one } },
         routing: { dedicated: { someone: 'hospital' } }
       }),
-      sameServer(['hospital'])
+      buildSameServerWarning(['hospital'])
     )
-    t.strictSame(warningsOf({ datastores: { test: { url: one }, live: { url: 'http://fhir.example.org/live' } } }), [])
-    t.strictSame(warningsOf({}), [])
+    t.strictSame(listWarnings({ datastores: { test: { url: one }, live: { url: 'http://fhir.example.org/live' } } }), [])
+    t.strictSame(listWarnings({}), [])
     const importing = { datastores: { live: { url: one, import: 'own' } } }
-    t.match(warningsOf(importing), [{ datastores: ['live'], message: /bulk\.importUrl is not set/ }])
+    t.match(listWarnings(importing), [{ datastores: ['live'], message: /bulk\.importUrl is not set/ }])
     const bulk = { importUrl: 'http://gateway-1.internal:8080' }
-    t.strictSame(warningsOf({ ...importing, bulk }), [])
-    t.match(warningsOf({ ...importing, bulk, events: { enabled: true } }), [{ message: /native import gives no events/ }])
+    t.strictSame(listWarnings({ ...importing, bulk }), [])
+    t.match(listWarnings({ ...importing, bulk, events: { enabled: true } }), [{ message: /native import gives no events/ }])
   }
 )

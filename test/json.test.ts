@@ -7,21 +7,21 @@ import {
   maxDepth,
   parseStored,
   parseStrict,
-  plainNumbers,
+  toPlainNumbers,
   printJson
 } from '../src/json/json.js'
 
-const bytes = (text: string): Uint8Array => new TextEncoder().encode(text)
-const strict = (text: string): unknown => parseStrict(bytes(text))
+const encode = (text: string): Uint8Array => new TextEncoder().encode(text)
+const parseText = (text: string): unknown => parseStrict(encode(text))
 
 const digits = fc.stringMatching(/^\d{1,18}$/)
-const whole = fc.oneof(fc.constant('0'), fc.stringMatching(/^[1-9]\d{0,20}$/))
+const integerPart = fc.oneof(fc.constant('0'), fc.stringMatching(/^[1-9]\d{0,20}$/))
 const exponent = fc.stringMatching(/^[eE][+-]?\d{1,2}$/)
 
 /** Every form that a number may have in a JSON text. */
 const numberText = fc
-  .tuple(fc.constantFrom('', '-'), whole, fc.option(digits, { nil: '' }), fc.option(exponent, { nil: '' }))
-  .map(([sign, whole, fraction, exponent]) => sign + whole + (fraction && `.${fraction}`) + exponent)
+  .tuple(fc.constantFrom('', '-'), integerPart, fc.option(digits, { nil: '' }), fc.option(exponent, { nil: '' }))
+  .map(([sign, integer, fraction, exponent]) => sign + integer + (fraction && `.${fraction}`) + exponent)
 
 /** Text with everything that has a meaning in JSON, brackets and numbers included. */
 const text = fc.oneof(
@@ -53,7 +53,7 @@ t.test('every number comes back with its own text, from clients and from datasto
       ...[`[${number}]`, `[0,${number}]`, `[ ${number} ,0]`].map(list => `{"a":1,"list":${list}}`)
     ]
     for (const body of [...alone, ...inObject]) {
-      for (const read of [strict, parseStored]) {
+      for (const read of [parseText, parseStored]) {
         if (printJson(read(body)).replace(/\s/g, '') !== body.replace(/\s/g, '')) return false
       }
     }
@@ -64,26 +64,26 @@ t.test('every number comes back with its own text, from clients and from datasto
 t.test('every value is what the engine reads, its numbers aside', async () => {
   fc.assert(fc.property(jsonText, body => {
     const printed = JSON.stringify(JSON.parse(body))
-    for (const read of [strict, parseStored]) {
+    for (const read of [parseText, parseStored]) {
       const value = read(body)
       // Printing and reading again keeps all, and with plain numbers it is the engine's own value.
       if (printJson(read(printJson(value))) !== printJson(value)) return false
-      if (JSON.stringify(plainNumbers(value)) !== printed) return false
+      if (JSON.stringify(toPlainNumbers(value)) !== printed) return false
     }
     return true
   }), { numRuns: 1500, seed: 1 })
 })
 
 t.test('what is not JSON is refused with the place of the first mistake, and nothing of its text', async t => {
-  const placeIn = (text: string): string => {
+  const getReason = (text: string): string => {
     try {
-      strict(text)
+      parseText(text)
       return 'taken'
     } catch (error) {
       return (error as JsonSyntaxError).reason
     }
   }
-  for (const [text, place] of [
+  for (const [text, position] of [
     ['{"a":1,}', '; see column 8'],
     ['{\n  "a": 1\n  "b": 2\n}', '; see line 3, column 3'],
     ['{"a":\'x\'}', '; see column 6'],
@@ -93,7 +93,7 @@ t.test('what is not JSON is refused with the place of the first mistake, and not
     [`["\n,${'['.repeat(200_000)}`, '; see line 1, column 2'],
     [`[${' '.repeat(2_000_000)}`, '']
   ] as const) {
-    t.equal(placeIn(text), `the body is not JSON${place}`, text.slice(0, 30))
+    t.equal(getReason(text), `the body is not JSON${position}`, text.slice(0, 30))
   }
 })
 
@@ -103,8 +103,8 @@ t.test('what is not JSON for the engine is refused', async () => {
       jsonText,
       fc.nat(),
       fc.constantFrom('', ',', '"', '1', '.', '-', '}', ']', ':', '0', 'e', '\\', '\t'),
-      (body, place, junk) => {
-        const at = place % (body.length + 1)
+      (body, offset, junk) => {
+        const at = offset % (body.length + 1)
         const broken = body.slice(0, at) + junk + body.slice(at + (junk === '' ? 1 : 0))
         let isJson = true
         try {
@@ -114,7 +114,7 @@ t.test('what is not JSON for the engine is refused', async () => {
         }
         let isTaken = true
         try {
-          strict(broken)
+          parseText(broken)
         } catch (error) {
           if (!(error instanceof JsonSyntaxError)) throw error
           isTaken = false
@@ -127,7 +127,7 @@ t.test('what is not JSON for the engine is refused', async () => {
 })
 
 t.test('numbers that JavaScript keeps are plain, the others know their text', async t => {
-  t.strictSame(strict('[1, -5, 0.1, 36.6, 123456789012345]'), [1, -5, 0.1, 36.6, 123456789012345])
+  t.strictSame(parseText('[1, -5, 0.1, 36.6, 123456789012345]'), [1, -5, 0.1, 36.6, 123456789012345])
   for (const number of [
     '1.10',
     '-0',
@@ -139,15 +139,15 @@ t.test('numbers that JavaScript keeps are plain, the others know their text', as
     '0.1234567890123456789',
     '0.00000012'
   ]) {
-    const [read] = strict(`[${number}]`) as [ExactNumber]
+    const [read] = parseText(`[${number}]`) as [ExactNumber]
     t.type(read, ExactNumber, number)
     t.equal(read.text, number)
     t.equal(Number(read), Number(number))
     t.equal(String(read), number)
   }
-  t.strictSame(plainNumbers({ a: [new ExactNumber('1.10')], b: 'x' }), { a: [1.1], b: 'x' })
+  t.strictSame(toPlainNumbers({ a: [new ExactNumber('1.10')], b: 'x' }), { a: [1.1], b: 'x' })
   const plain = { a: [1, { b: null }] }
-  t.equal(plainNumbers(plain), plain, 'a value without such numbers is the same object')
+  t.equal(toPlainNumbers(plain), plain, 'a value without such numbers is the same object')
 })
 
 t.test('undefined members are not printed', async t => {
@@ -157,9 +157,9 @@ t.test('undefined members are not printed', async t => {
   )
 })
 
-function refused (t: Test, body: string | Uint8Array, reason: RegExp, name?: string): void {
+function requireRejected (t: Test, body: string | Uint8Array, reason: RegExp, name?: string): void {
   t.throws(
-    () => parseStrict(typeof body === 'string' ? bytes(body) : body),
+    () => parseStrict(typeof body === 'string' ? encode(body) : body),
     { name: 'JsonSyntaxError', reason },
     name ?? JSON.stringify(body).slice(0, 40)
   )
@@ -172,8 +172,8 @@ t.test('a name that stands twice in one object is refused, however it is written
     '{"a":1,"\\u0061":2}',
     '[{"b":{"a":{},"a":{}}}]',
     '{"a":"x:y","a":1.10}'
-  ]) { refused(t, body, /twice/) }
-  t.strictSame(strict('{"a":{"a":1},"b":"\\":\\"","c":[{"a":2},{"a":2}]}'), {
+  ]) { requireRejected(t, body, /twice/) }
+  t.strictSame(parseText('{"a":{"a":1},"b":"\\":\\"","c":[{"a":2},{"a":2}]}'), {
     a: { a: 1 },
     b: '":"',
     c: [{ a: 2 }, { a: 2 }]
@@ -186,26 +186,26 @@ t.test('a name that stands twice in one object is refused, however it is written
 })
 
 t.test(`nesting stops at ${maxDepth} levels; brackets in text are no levels`, async t => {
-  const nested = (depth: number): string => '['.repeat(depth) + ']'.repeat(depth)
-  t.doesNotThrow(() => strict(nested(maxDepth)))
-  refused(t, nested(maxDepth + 1), /deeper/)
-  refused(t, '{"a":'.repeat(100_000), /deeper/, 'unclosed')
-  t.equal(strict(JSON.stringify('[{'.repeat(1000))), '[{'.repeat(1000))
+  const nestArrays = (depth: number): string => '['.repeat(depth) + ']'.repeat(depth)
+  t.doesNotThrow(() => parseText(nestArrays(maxDepth)))
+  requireRejected(t, nestArrays(maxDepth + 1), /deeper/)
+  requireRejected(t, '{"a":'.repeat(100_000), /deeper/, 'unclosed')
+  t.equal(parseText(JSON.stringify('[{'.repeat(1000))), '[{'.repeat(1000))
 })
 
 t.test('poison is refused in names and in texts', async t => {
-  for (const body of ['{"__proto__":{"a":1}}', '[{"\\u005f_proto__":1}]']) refused(t, body, /__proto__/)
-  for (const body of ['"\\u0000"', '{"a":["x\\u0000"]}', '{"\\u0000":1}']) refused(t, body, /U\+0000/)
-  for (const body of ['"\\ud800"', '{"a":"\\udc00\\ud800"}', '{"\\ud83d":1}']) refused(t, body, /surrogate/)
-  t.equal(strict('"\\ud83d\\ude42 🙂"'), '🙂 🙂')
+  for (const body of ['{"__proto__":{"a":1}}', '[{"\\u005f_proto__":1}]']) requireRejected(t, body, /__proto__/)
+  for (const body of ['"\\u0000"', '{"a":["x\\u0000"]}', '{"\\u0000":1}']) requireRejected(t, body, /U\+0000/)
+  for (const body of ['"\\ud800"', '{"a":"\\udc00\\ud800"}', '{"\\ud83d":1}']) requireRejected(t, body, /surrogate/)
+  t.equal(parseText('"\\ud83d\\ude42 🙂"'), '🙂 🙂')
   t.notOk(Object.hasOwn(Object.prototype, 'a'))
 })
 
 t.test('bytes that are not UTF-8 and a byte order mark are refused', async t => {
-  refused(t, new Uint8Array([0x22, 0xff, 0x22]), /UTF-8/, 'no character')
-  refused(t, new Uint8Array([0x22, 0xed, 0xa0, 0x80, 0x22]), /UTF-8/, 'half of a surrogate pair')
-  refused(t, new Uint8Array([0x22, 0xc0, 0xaf, 0x22]), /UTF-8/, 'an overlong form')
-  refused(t, '\ufeff{}', /byte order mark/)
+  requireRejected(t, new Uint8Array([0x22, 0xff, 0x22]), /UTF-8/, 'no character')
+  requireRejected(t, new Uint8Array([0x22, 0xed, 0xa0, 0x80, 0x22]), /UTF-8/, 'half of a surrogate pair')
+  requireRejected(t, new Uint8Array([0x22, 0xc0, 0xaf, 0x22]), /UTF-8/, 'an overlong form')
+  requireRejected(t, '\ufeff{}', /byte order mark/)
 })
 
 t.test('what other parsers forgive is refused', async t => {
@@ -232,10 +232,10 @@ t.test('what other parsers forgive is refused', async t => {
     '[1.10.2]',
     '\u00a01'
   ]) {
-    refused(t, body, /not JSON/)
+    requireRejected(t, body, /not JSON/)
   }
   for (const number of ['1e400', '-1e400', `1${'0'.repeat(400)}`, `0.${'1'.repeat(400)}`]) {
-    refused(t, `[${number}]`, /too large, too small or too long/)
+    requireRejected(t, `[${number}]`, /too large, too small or too long/)
   }
 })
 
@@ -247,19 +247,19 @@ t.test('a reason never repeats what was sent', async t => {
     '{"secret\\ud800":1}',
     '[1e999, "secret"'
   ]) {
-    t.throws(() => strict(body), { message: /^(?!.*secret)/ })
+    t.throws(() => parseText(body), { message: /^(?!.*secret)/ })
   }
 })
 
 t.test(
   'what is replaced is replaced wherever it stands, by the name of the member that holds it, and the rest is the same object',
   async t => {
-    const kept = { reference: 'Patient/1', text: 'Patient/1' }
+    const unchanged = { reference: 'Patient/1', text: 'Patient/1' }
     const exact = new ExactNumber('1.10')
-    const value = { a: [kept, { deep: [{ uri: ['x', 'y'] }] }], exact, b: null }
+    const value = { a: [unchanged, { deep: [{ uri: ['x', 'y'] }] }], exact, b: null }
     const after = mapJson(value, (item, name) => (name === 'uri' && item === 'x' ? 'z' : item))
-    t.same(after, { a: [kept, { deep: [{ uri: ['z', 'y'] }] }], exact: { text: '1.10' }, b: null })
-    t.equal(after.a[0], kept)
+    t.same(after, { a: [unchanged, { deep: [{ uri: ['z', 'y'] }] }], exact: { text: '1.10' }, b: null })
+    t.equal(after.a[0], unchanged)
     t.equal(after.exact, exact)
     t.same(value.a[1], { deep: [{ uri: ['x', 'y'] }] }, 'what was given stays as it is')
     t.equal(

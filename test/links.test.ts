@@ -20,7 +20,7 @@ t.test('every link of a page to another one of the project leads there, and to a
   t.ok(pages.includes('README.md'))
   const dead = pages.flatMap(page =>
     linksOf(page)
-      .filter(link => !leadsThere(page, link))
+      .filter(link => !isValidLink(page, link))
       .map(link => `${page}: ${link}`)
   )
   t.strictSame(dead, [])
@@ -28,14 +28,14 @@ t.test('every link of a page to another one of the project leads there, and to a
 
 t.test('every file or folder that a page names is there', async t => {
   const known = [...files, ...new Set(files.map(dirname))]
-  const named = pages.flatMap(page => pathsIn(page).map(path => ({ page, path })))
+  const named = pages.flatMap(page => listPaths(page).map(path => ({ page, path })))
   t.ok(named.length > 100)
   const missing = named.filter(({ path }) => !made.has(path) && !known.some(file => file === path || file.endsWith(`/${path}`)))
   t.strictSame(missing.map(({ page, path }) => `${page}: ${path}`), [])
 })
 
 t.test('a package holds what its pages link to, and of the build nothing without a source', async t => {
-  const packed = filesPacked()
+  const packed = listPackedFiles()
   const missing = packed.filter(file => file.endsWith('.md')).flatMap(page => linksOf(page)
     .map(link => link.split('#')[0]!)
     .filter(path => path !== '' && !packed.includes(normalize(join(dirname(page), path))))
@@ -51,14 +51,14 @@ t.test('a package holds what its pages link to, and of the build nothing without
 })
 
 /** What `npm pack` would take of what is built. */
-function filesPacked (): string[] {
-  const told = execFileSync('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], {
+function listPackedFiles (): string[] {
+  const output = execFileSync('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], {
     cwd: root,
     encoding: 'utf8',
     stdio: ['ignore', 'pipe', 'ignore'],
     maxBuffer: 16_777_216
   })
-  const [{ files }] = JSON.parse(told) as [{ readonly files: ReadonlyArray<{ readonly path: string }> }]
+  const [{ files }] = JSON.parse(output) as [{ readonly files: ReadonlyArray<{ readonly path: string }> }]
   return files.map(({ path }) => path)
 }
 
@@ -77,20 +77,20 @@ function linksOf (page: string): string[] {
  * What a page names in backticks: a path below a folder of the project, up to the first `*`, or the path of a source,
  * or its end.
  */
-function pathsIn (page: string): string[] {
+function listPaths (page: string): string[] {
   const text = readFileSync(join(root, page), 'utf8').replace(/^```[^]*?^```/gm, '')
   return [...text.matchAll(/`((?:src|test|config|docker|bench|deploy|docs)\/[^`\s]+|[^`\s]+\.tsx?)`/g)]
     .map(([, path]) => path!.replace(/\/([^/]*\*.*)?$/, ''))
 }
 
-function leadsThere (page: string, link: string): boolean {
+function isValidLink (page: string, link: string): boolean {
   const [path = '', heading] = link.split('#')
   const file = path === '' ? join(root, page) : join(root, dirname(page), path)
-  return existsSync(file) && (heading === undefined || headingsOf(file).includes(heading))
+  return existsSync(file) && (heading === undefined || listHeadings(file).includes(heading))
 }
 
 /** As the common hosts of repositories name them. */
-function headingsOf (file: string): string[] {
+function listHeadings (file: string): string[] {
   return [...readFileSync(file, 'utf8').matchAll(/^#+ (.+)$/gm)]
     .map(([, heading]) => heading!.toLowerCase().replace(/[^\p{L}\p{N} -]/gu, '').replaceAll(' ', '-'))
 }

@@ -1,38 +1,38 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import t from 'tap'
-import { backoff, jitteredBackoff } from '../src/time/backoff.js'
+import { getBackoffMs, getJitteredBackoffMs } from '../src/time/backoff.js'
 import { BackgroundTask } from '../src/time/background-task.js'
-import { until } from './harness/until.js'
+import { waitUntil } from './harness/until.js'
 
 t.test(
   'what has failed is left alone for twice as long each time, up to a bound; many processes do not come back in step',
   async t => {
     const bounds = { firstMs: 100, maxMs: 5_000 }
     t.strictSame(
-      [0, 1, 2, 5, 6, 5_000].map(failures => backoff(bounds, failures)),
+      [0, 1, 2, 5, 6, 5_000].map(failures => getBackoffMs(bounds, failures)),
       [100, 200, 400, 3_200, 5_000, 5_000]
     )
     t.strictSame(
-      [0, 0.5, 1].map(random => jitteredBackoff(bounds, 1, () => random)),
+      [0, 0.5, 1].map(random => getJitteredBackoffMs(bounds, 1, () => random)),
       [200, 150, 100]
     )
-    const pauses = new Set(Array.from({ length: 100 }, () => jitteredBackoff(bounds, 9)))
+    const pauses = new Set(Array.from({ length: 100 }, () => getJitteredBackoffMs(bounds, 9)))
     t.ok(pauses.size > 90)
     t.ok([...pauses].every(ms => ms >= 2_500 && ms <= 5_000))
   }
 )
 
 t.test('turns follow each other with the pause that each asks for, one at a time', async t => {
-  let [turns, atOnce, most] = [0, 0, 0]
+  let [turns, atOnce, maxAtOnce] = [0, 0, 0]
   const loop = new BackgroundTask(async () => {
-    most = Math.max(most, ++atOnce)
+    maxAtOnce = Math.max(maxAtOnce, ++atOnce)
     await pause(2)
     atOnce--
     return ++turns < 5 ? 0 : 3_600_000
   })
-  await until(() => turns === 5)
+  await waitUntil(() => turns === 5)
   await pause(50)
-  t.strictSame([turns, most], [5, 1])
+  t.strictSame([turns, maxAtOnce], [5, 1])
   await loop.stop()
 })
 
@@ -44,11 +44,11 @@ t.test('a wake cuts the pause short; one that comes during a turn is not lost', 
     return 3_600_000
   })
   loop.wake()
-  await until(() => turns === 2)
+  await waitUntil(() => turns === 2)
   await pause(60)
   t.equal(turns, 2)
   loop.wake()
-  await until(() => turns === 3)
+  await waitUntil(() => turns === 3)
   await loop.stop()
 })
 

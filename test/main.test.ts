@@ -5,13 +5,13 @@ import { createServer, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import t, { type Test } from 'tap'
-import { buildMain, processEnvironment } from './harness/built.js'
-import { dataFiles } from './harness/data-files.js'
+import { buildMain, getProcessEnvironment } from './harness/built.js'
+import { listDataFiles } from './harness/data-files.js'
 
 // As `npm start` does, since compiling in the process would take longer than all the rest.
 const built = dirname(buildMain())
 
-function dataDirectory (t: Test): string {
+function createDataDirectory (t: Test): string {
   const path = mkdtempSync(join(tmpdir(), 'clinigate-main-'))
   t.after(() => rmSync(path, { recursive: true, force: true }))
   return path
@@ -24,37 +24,37 @@ function start (t: Test, environment: Record<string, string>, ...args: string[])
 
 function startFile (t: Test, file: string, environment: Record<string, string>, args: readonly string[]) {
   const child = spawn(process.execPath, [join(built, file), ...args], {
-    env: { ...processEnvironment(), HOST: '127.0.0.1', PORT: '0', ...environment }
+    env: { ...getProcessEnvironment(), HOST: '127.0.0.1', PORT: '0', ...environment }
   })
-  const said = { out: '', err: '' }
-  child.stdout.on('data', chunk => { said.out += chunk })
-  child.stderr.on('data', chunk => { said.err += chunk })
+  const output = { out: '', err: '' }
+  child.stdout.on('data', chunk => { output.out += chunk })
+  child.stderr.on('data', chunk => { output.err += chunk })
   const ended = once(child, 'close').then(([code]) => code as number | null)
   t.after(() => { child.kill('SIGKILL') })
   const address = async () => {
-    while (!/listens on (\S+)\n/.test(said.out)) {
+    while (!/listens on (\S+)\n/.test(output.out)) {
       const over = await Promise.race([
         ended.then(() => true),
         new Promise<false>(resolve => setTimeout(resolve, 50, false))
       ])
-      if (over) throw new Error(`it ended: ${said.err}`)
+      if (over) throw new Error(`it ended: ${output.err}`)
     }
-    return /listens on (\S+)\n/.exec(said.out)![1]!
+    return /listens on (\S+)\n/.exec(output.out)![1]!
   }
-  return { said, ended, address, stop: (signal: NodeJS.Signals = 'SIGTERM') => { child.kill(signal); return ended } }
+  return { output, ended, address, stop: (signal: NodeJS.Signals = 'SIGTERM') => { child.kill(signal); return ended } }
 }
 
-const keysIn = (text: string) => text.match(/svc_(?:test|live)_\w+/g) ?? []
+const findKeys = (text: string) => text.match(/svc_(?:test|live)_\w+/g) ?? []
 
 t.test('the first start shows a test key and a live key that work at once, and no later one does', async t => {
-  const data = dataDirectory(t)
+  const data = createDataDirectory(t)
   const first = start(t, { CLINIGATE_DATA: data })
   const address = await first.address()
-  const keys = keysIn(first.said.out)
+  const keys = findKeys(first.output.out)
   t.match(keys, [/^svc_test_/, /^svc_live_/])
   t.equal(keys.length, 2)
-  t.match(first.said.out, /sandbox.*for evaluation only/)
-  const [, password = ''] = /operator@\S+\n +password +(\S+)\n/.exec(first.said.out) ?? []
+  t.match(first.output.out, /sandbox.*for evaluation only/)
+  const [, password = ''] = /operator@\S+\n +password +(\S+)\n/.exec(first.output.out) ?? []
   t.ok(password.length > 10, 'and the password of an operator')
   t.match((await fetch(`${address}/dashboard`)).url, `${address}/dashboard/sign-in`)
   for (const key of keys) {
@@ -68,18 +68,18 @@ t.test('the first start shows a test key and a live key that work at once, and n
     t.match(await found.json(), { data: { total: 1 } }, 'test and live have a store of their own')
   }
   t.equal(await first.stop(), 0)
-  for (const line of first.said.err.trim().split('\n')) {
+  for (const line of first.output.err.trim().split('\n')) {
     t.match(JSON.parse(line), { level: Number, msg: String }, 'the log is JSON lines')
   }
   for (const key of [...keys, password]) {
-    t.notMatch(first.said.err, key, 'no key in the log')
-    for (const { name, bytes } of dataFiles(data)) t.notOk(bytes.includes(key), `no key in ${name}`)
+    t.notMatch(first.output.err, key, 'no key in the log')
+    for (const { name, bytes } of listDataFiles(data)) t.notOk(bytes.includes(key), `no key in ${name}`)
   }
 
   const second = start(t, { CLINIGATE_DATA: data })
   const again = await second.address()
-  t.strictSame(keysIn(second.said.out), [])
-  t.notMatch(second.said.out, 'password')
+  t.strictSame(findKeys(second.output.out), [])
+  t.notMatch(second.output.out, 'password')
   t.equal(
     (await fetch(`${again}/v1/patients`, { headers: { 'x-api-key': keys[0]! } })).status,
     200,
@@ -89,50 +89,50 @@ t.test('the first start shows a test key and a live key that work at once, and n
 })
 
 t.test('a process that is to end says so to load balancers first, and serves all that comes meanwhile', async t => {
-  const process = start(t, { CLINIGATE_DATA: dataDirectory(t), DRAIN_SECONDS: '600' })
+  const process = start(t, { CLINIGATE_DATA: createDataDirectory(t), DRAIN_SECONDS: '600' })
   const address = await process.address()
-  const ready = () => fetch(`${address}/health/ready`)
-  t.match(await (await ready()).json(), { data: { status: 'ready' }, meta: { status: 200 } })
+  const fetchReady = () => fetch(`${address}/health/ready`)
+  t.match(await (await fetchReady()).json(), { data: { status: 'ready' }, meta: { status: 200 } })
   process.stop()
-  while ((await ready()).status === 200) await new Promise(resolve => setTimeout(resolve, 50))
-  const refused = await ready()
+  while ((await fetchReady()).status === 200) await new Promise(resolve => setTimeout(resolve, 50))
+  const refused = await fetchReady()
   t.match(await refused.json(), { data: null, code: 'BACKEND_UNAVAILABLE', meta: { status: 503 } })
   t.match(refused.headers.get('retry-after'), /^\d+$/)
-  const served = await fetch(`${address}/v1/patients`, { headers: { 'x-api-key': keysIn(process.said.out)[0]! } })
+  const served = await fetch(`${address}/v1/patients`, { headers: { 'x-api-key': findKeys(process.output.out)[0]! } })
   t.equal(served.status, 200)
   t.equal(served.headers.get('connection'), 'close', 'and nobody keeps a connection that will break')
   t.equal((await fetch(`${address}/health`)).status, 200, 'it is alive')
   t.equal(await process.stop(), 1, 'whoever asks twice does not wait')
 
-  const soon = start(t, { CLINIGATE_DATA: dataDirectory(t), DRAIN_SECONDS: '1' })
+  const soon = start(t, { CLINIGATE_DATA: createDataDirectory(t), DRAIN_SECONDS: '1' })
   await soon.address()
   t.equal(await soon.stop(), 0, 'it ends by itself')
 })
 
 t.test('a bad configuration stops the start with every mistake, and 1', async t => {
-  const { said, ended } = start(t, {
-    CLINIGATE_DATA: dataDirectory(t),
+  const { output, ended } = start(t, {
+    CLINIGATE_DATA: createDataDirectory(t),
     PORT: 'x',
     FHIR_TEST_URL: 'nonsense',
     LOG_LEVEL: 'loud'
   })
   t.equal(await ended, 1)
-  for (const variable of ['PORT', 'FHIR_TEST_URL', 'LOG_LEVEL']) t.match(said.err, `- ${variable}: `)
-  t.notMatch(said.err, / at .*:\d+/, 'no stack')
-  t.equal(said.out, '')
+  for (const variable of ['PORT', 'FHIR_TEST_URL', 'LOG_LEVEL']) t.match(output.err, `- ${variable}: `)
+  t.notMatch(output.err, / at .*:\d+/, 'no stack')
+  t.equal(output.out, '')
 })
 
 t.test('a port that is taken stops the start with what to do, and 1', async t => {
   const taken = createServer().listen(0, '127.0.0.1')
   await once(taken, 'listening')
   t.after(() => taken.close())
-  const { said, ended } = start(t, {
-    CLINIGATE_DATA: dataDirectory(t),
+  const { output, ended } = start(t, {
+    CLINIGATE_DATA: createDataDirectory(t),
     PORT: String((taken.address() as AddressInfo).port)
   })
   t.equal(await ended, 1)
-  t.match(said.err, 'choose another port with PORT')
-  t.strictSame(keysIn(said.out), [], 'no key is lost on a start that failed')
+  t.match(output.err, 'choose another port with PORT')
+  t.strictSame(findKeys(output.out), [], 'no key is lost on a start that failed')
 })
 
 t.test('a gateway without a control plane, or with a database of its own, does not start', async t => {
@@ -150,28 +150,28 @@ t.test('a gateway without a control plane, or with a database of its own, does n
       [/has no control plane database/]
     ]
   ] as const
-  for (const [variables, said] of wrong) {
-    const refused = start(t, { CLINIGATE_DATA: dataDirectory(t), ...variables }, '--role', 'gateway')
+  for (const [variables, messages] of wrong) {
+    const refused = start(t, { CLINIGATE_DATA: createDataDirectory(t), ...variables }, '--role', 'gateway')
     t.equal(await refused.ended, 1)
-    for (const sentence of said) t.match(refused.said.err, sentence)
+    for (const sentence of messages) t.match(refused.output.err, sentence)
   }
 })
 
 t.test('clinigate start is the same start, in every role', async t => {
-  const data = dataDirectory(t)
+  const data = createDataDirectory(t)
   const control = startFile(t, 'operator/cli/index.js', { CLINIGATE_DATA: data }, ['start', '--role', 'control'])
   const address = await control.address()
-  t.equal(keysIn(control.said.out).length, 2)
-  t.match(control.said.out, `The dashboard is at ${address}/dashboard`)
+  t.equal(findKeys(control.output.out).length, 2)
+  t.match(control.output.out, `The dashboard is at ${address}/dashboard`)
   const gateway = startFile(
     t,
     'operator/cli/index.js',
-    { CLINIGATE_DATA: dataDirectory(t), CONTROL_URL: address, CLINIGATE_GATEWAY_TOKEN: 'not a token' },
+    { CLINIGATE_DATA: createDataDirectory(t), CONTROL_URL: address, CLINIGATE_GATEWAY_TOKEN: 'not a token' },
     ['start', '--role', 'gateway']
   )
   const gatewayAddress = await gateway.address()
   t.equal(
-    (await fetch(`${gatewayAddress}/v1/patients`, { headers: { 'x-api-key': keysIn(control.said.out)[0]! } })).status,
+    (await fetch(`${gatewayAddress}/v1/patients`, { headers: { 'x-api-key': findKeys(control.output.out)[0]! } })).status,
     503,
     'no key is taken while none is known'
   )
@@ -181,18 +181,18 @@ t.test('clinigate start is the same start, in every role', async t => {
     'so no requests are to be sent there'
   )
   t.equal((await fetch(`${address}/health/ready`)).status, 200)
-  while (!gateway.said.err.includes('rejected this gateway')) await new Promise(resolve => setTimeout(resolve, 50))
-  t.notMatch(gateway.said.err, 'not a token')
+  while (!gateway.output.err.includes('rejected this gateway')) await new Promise(resolve => setTimeout(resolve, 50))
+  t.notMatch(gateway.output.err, 'not a token')
   t.strictSame([await gateway.stop(), await control.stop()], [0, 0])
   const wrong = startFile(t, 'operator/cli/index.js', {}, ['start', '--role', 'both'])
   t.equal(await wrong.ended, 2)
-  t.match(wrong.said.err, /all, gateway, control/)
+  t.match(wrong.output.err, /all, gateway, control/)
 })
 
 t.test('what it understands is told, and what it does not is refused', async t => {
   const run = async (...args: string[]) => {
-    const { said, ended } = start(t, {}, ...args)
-    return { code: await ended, ...said }
+    const { output, ended } = start(t, {}, ...args)
+    return { code: await ended, ...output }
   }
   const [help, version, unknown] = await Promise.all([run('--help'), run('--version'), run('--prot')])
   t.match(help, { code: 0, out: /--role <role>[^]*--config/ })

@@ -12,7 +12,7 @@ import { closeSync, existsSync, mkdirSync, mkdtempSync, openSync, readdirSync, r
 import { constants, tmpdir } from 'node:os'
 import { join, relative, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
-import { countTests, troublesIn } from './harness/counts.js'
+import { countTests, findFailures } from './harness/counts.js'
 import { findBackend } from './harness/find-backend.js'
 import { makeMemoryFolder } from './harness/memory-folder.js'
 import { installNode } from './harness/other-node.js'
@@ -32,9 +32,9 @@ const dependsOnNode = /^test\/(backends|bootstrap|client|control-store|envelope|
 const stopping = new AbortController()
 for (const name of ['SIGINT', 'SIGTERM']) process.on(name, () => stopping.abort(name))
 
-const files = chosenFiles()
+const files = chooseFiles()
 const counts = { passed: 0, failed: 0, skipped: 0, failures: [] }
-const troubles = []
+const problems = []
 try {
   process.exitCode = await runAll()
   for (const version of also) {
@@ -50,9 +50,9 @@ try {
   process.exitCode = 1
 }
 if (stopping.signal.aborted) process.exitCode = 128 + constants.signals[stopping.signal.reason]
-for (const trouble of troubles) console.log(trouble)
+for (const problem of problems) console.log(problem)
 for (const failure of counts.failures) console.log(`Failed: ${failure}`)
-console.log(`\n${closingLine()}`)
+console.log(`\n${formatTotals()}`)
 
 async function runAll () {
   if (files.length === 0) throw new Error('no test file was chosen')
@@ -73,12 +73,12 @@ async function runAll () {
   }
 }
 
-function chosenFiles () {
-  const all = () => readdirSync(import.meta.dirname, { recursive: true })
+function chooseFiles () {
+  const listAll = () => readdirSync(import.meta.dirname, { recursive: true })
     .filter(file => file.endsWith('.test.ts'))
     .map(file => relative(root, join(import.meta.dirname, file)))
     .sort()
-  const chosen = positionals.length > 0 ? positionals : all()
+  const chosen = positionals.length > 0 ? positionals : listAll()
   return fast ? chosen.filter(file => !needsMore.test(file)) : chosen
 }
 
@@ -93,15 +93,15 @@ async function runTap ({ backend, files, node = process.execPath }) {
   // Whoever names a place for temporary files has a reason.
   const memory = process.env.TMPDIR === undefined ? makeMemoryFolder() : undefined
   try {
-    const code = await tap(
+    const code = await runFiles(
       { output, files, node },
       { ...testEnvironment(backend), TEST_BUILT: built, ...(memory && { TMPDIR: memory }) }
     )
-    const said = readFileSync(output, 'utf8')
-    const counted = countTests(said)
+    const text = readFileSync(output, 'utf8')
+    const counted = countTests(text)
     for (const key of ['passed', 'failed', 'skipped']) counts[key] += counted[key]
     counts.failures.push(...counted.failures.map(name => node === process.execPath ? name : `${name} (${node})`))
-    troubles.push(...troublesIn(said))
+    problems.push(...findFailures(text))
     if (counted.passed + counted.failed === 0) throw new Error('no file holds a test')
     return code === 0 && counted.failed > 0 ? 1 : code
   } finally {
@@ -115,7 +115,7 @@ function testEnvironment (backend) {
   return backend ? { ...environment, TEST_FHIR_URL: backend.url, TEST_FHIR_NAME: backend.name } : environment
 }
 
-function tap ({ output, files, node }, env) {
+function runFiles ({ output, files, node }, env) {
   const file = openSync(output, 'w')
   // A process group of its own, since tap passes no signal on to the test files.
   const child = spawn(node, [join(root, 'test', 'harness', 'run-files.js'), ...files], {
@@ -133,7 +133,7 @@ function tap ({ output, files, node }, env) {
   })
 }
 
-function closingLine () {
+function formatTotals () {
   const { passed, failed, skipped } = counts
   return `${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`
 }

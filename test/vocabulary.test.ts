@@ -12,7 +12,7 @@ const noIdentifier = ['errand', 'wish', 'acquaintance', 'whoever', 'nobody', 'so
 const generated = ['client/openapi.ts', 'client/resource-paths.ts']
 const sources = readSources(join(import.meta.dirname, '../src')).filter(({ path }) => !generated.includes(path))
 
-const wordsOf = (name: string) => name.replace(/([a-z\d])([A-Z])/g, '$1 $2').toLowerCase().split(/[^a-z\d]+/)
+const splitWords = (name: string) => name.replace(/([a-z\d])([A-Z])/g, '$1 $2').toLowerCase().split(/[^a-z\d]+/)
 
 /** The comments and identifiers of a source file. */
 function read (source: ts.SourceFile): { comments: string[], identifiers: string[] } {
@@ -31,21 +31,21 @@ function read (source: ts.SourceFile): { comments: string[], identifiers: string
 }
 
 /** The private words of a source file. */
-function privateWords (source: ts.SourceFile): string[] {
+function findPrivateWords (source: ts.SourceFile): string[] {
   const { comments, identifiers } = read(source)
   return [
-    ...comments.flatMap(wordsOf).filter(word => noComment.includes(word)),
-    ...identifiers.flatMap(wordsOf).filter(word => noIdentifier.includes(word))
+    ...comments.flatMap(splitWords).filter(word => noComment.includes(word)),
+    ...identifiers.flatMap(splitWords).filter(word => noIdentifier.includes(word))
   ]
 }
 
 test('comments and names of the source use the words of the field', async t => {
   t.ok(sources.length > 0)
-  t.same(sources.flatMap(({ path, tree }) => privateWords(tree).map(word => `${path}: ${word}`)), [])
+  t.same(sources.flatMap(({ path, tree }) => findPrivateWords(tree).map(word => `${path}: ${word}`)), [])
 })
 
 test('a private word in a comment or name is found', async t => {
   const parse = (text: string) => ts.createSourceFile('a.ts', text, ts.ScriptTarget.Latest, true)
-  t.same(privateWords(parse('/** An errand. */\nconst myWish = 1 // done')), ['errand', 'wish'])
-  t.same(privateWords(parse("const text = 'an errand'")), [])
+  t.same(findPrivateWords(parse('/** An errand. */\nconst myWish = 1 // done')), ['errand', 'wish'])
+  t.same(findPrivateWords(parse("const text = 'an errand'")), [])
 })

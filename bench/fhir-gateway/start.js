@@ -5,14 +5,14 @@ import { createServer } from 'node:http'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { buildWhenNeeded } from '../../test/hapi/maven.js'
-import { freePort, run, untilUp } from '../processes.js'
+import { findFreePort, run, waitUntilUp } from '../processes.js'
 
 const program = { folder: import.meta.dirname, name: 'google/fhir-gateway', megabytes: 70 }
 const target = join(program.folder, 'target')
 
 /** Every request is allowed before its token is looked at. */
-const allowed = path => ({ path, queryParams: {}, allowExtraParams: true, allowUnauthenticatedRequests: true })
-const queries = { entries: ['', 'Patient/ANY_VALUE', 'Observation/ANY_VALUE'].map(allowed) }
+const toAllowedQuery = path => ({ path, queryParams: {}, allowExtraParams: true, allowUnauthenticatedRequests: true })
+const queries = { entries: ['', 'Patient/ANY_VALUE', 'Observation/ANY_VALUE'].map(toAllowedQuery) }
 
 /**
  * Builds the gateway when needed, and starts it in front of a FHIR server.
@@ -23,7 +23,7 @@ export async function startFhirGateway (upstream) {
   const file = join(mkdtempSync(join(tmpdir(), 'fhir-gateway-')), 'allowed.json')
   process.once('exit', () => rmSync(join(file, '..'), { recursive: true, force: true }))
   writeFileSync(file, JSON.stringify(queries))
-  const port = await freePort()
+  const port = await findFreePort()
   const settings = {
     PROXY_TO: upstream,
     TOKEN_ISSUER: await startIssuer(),
@@ -42,7 +42,7 @@ export async function startFhirGateway (upstream) {
   ], settings)
   stdout.resume()
   const url = `http://127.0.0.1:${port}/fhir`
-  await untilUp(`${url}/Patient/p0`)
+  await waitUntilUp(`${url}/Patient/p0`)
   return { url, pid }
 }
 

@@ -3,7 +3,7 @@ import { BackgroundTask } from '../time/background-task.js'
 import type { Backend, BackendRequest, BackendStream } from './backend.js'
 import { decorateBackend } from './decorate.js'
 import { TransportError } from './exchange.js'
-import { transportFailure } from './failures.js'
+import { toTransportFailure } from './failures.js'
 import type { UpstreamResponse, Upstream } from './upstream.js'
 
 /** `closed` lets requests through; `open` refuses them immediately, since the datastore does not respond. */
@@ -28,11 +28,11 @@ interface BreakerParts {
 export class Breaker {
   readonly #parts: Required<BreakerParts>
   #state: CircuitState = 'closed'
-  #looking: BackgroundTask | undefined
-  #lookedAt = -Infinity
+  #probeTask: BackgroundTask | undefined
+  #probedAt = -Infinity
   #waiting = 0
   #lastResponseAt = 0
-  #listening: NodeJS.Timeout | undefined
+  #silenceTimer: NodeJS.Timeout | undefined
 
   constructor (parts: BreakerParts) {
     this.#parts = { onChange: () => {}, pauseMs: 1_000, silenceMs: 5_000, ...parts }
@@ -45,22 +45,22 @@ export class Breaker {
   /** Puts this breaker in front of the datastore, or of an organization's share of it. */
   guard (backend: Backend): Backend {
     return decorateBackend(backend, {
-      upstream: this.#guarded(backend.upstream),
-      send: request => this.#through(() => backend.send(request)),
-      stream: request => this.#through(async () => this.#listened(await backend.stream(request)))
+      upstream: this.#guardUpstream(backend.upstream),
+      send: request => this.#trackRequest(() => backend.send(request)),
+      stream: request => this.#trackRequest(async () => this.#watchStream(await backend.stream(request)))
     })
   }
 
   /** Stops probing. */
   close (): void {
-    clearTimeout(this.#listening)
-    this.#looking?.stop().catch(() => {})
+    clearTimeout(this.#silenceTimer)
+    this.#probeTask?.stop().catch(() => {})
   }
 
   /** Observes the response without delaying it: each promise more would cost every request. */
-  #through<T> (work: () => Promise<T>): Promise<T> {
+  #trackRequest<T> (work: () => Promise<T>): Promise<T> {
     if (this.#state === 'open') {
-      return Promise.reject(transportFailure(unsent, new TransportError('reset', false, new CircuitOpen())))
+      return Promise.reject(toTransportFailure(unsent, new TransportError('reset', false, new CircuitOpen())))
     }
     this.#begin()
     const response = work()
@@ -72,7 +72,7 @@ export class Breaker {
 
   readonly #onError = (error: unknown): void => this.#end(isFailure(error))
 
-  #guarded (upstream: Upstream): Upstream {
+  #guardUpstream (upstream: Upstream): Upstream {
     const request = (options: Parameters<Upstream['request']>[0], upstreamResponse: UpstreamResponse) => {
       if (this.#state === 'open') return queueMicrotask(() => upstreamResponse(new CircuitOpen(), undefined as never))
       this.#begin()
@@ -84,59 +84,62 @@ export class Breaker {
     return { ...upstream, request }
   }
 
-  #listened (stream: BackendStream): BackendStream {
+  #watchStream (stream: BackendStream): BackendStream {
     const { body } = stream
-    const watched = async function * (this: Breaker) {
+    const watchBody = async function * (this: Breaker) {
       try {
         yield * body
       } catch (error) {
-        if (isFailure(error)) this.#look()
+        if (isFailure(error)) this.#probeIfDue()
         throw error
       }
     }
-    return { ...stream, body: watched.call(this) }
+    return { ...stream, body: watchBody.call(this) }
   }
 
   #begin (): void {
     if (this.#waiting++ === 0) this.#lastResponseAt = performance.now()
-    this.#listening ??= setTimeout(() => this.#listen(), this.#parts.silenceMs).unref()
+    this.#silenceTimer ??= setTimeout(() => this.#checkSilence(), this.#parts.silenceMs).unref()
   }
 
   #end (wasFailing: boolean): void {
     this.#waiting--
-    if (wasFailing) this.#look()
+    if (wasFailing) this.#probeIfDue()
     else this.#lastResponseAt = performance.now()
   }
 
-  #listen (): void {
-    this.#listening = undefined
+  #checkSilence (): void {
+    this.#silenceTimer = undefined
     if (this.#waiting === 0) return
     const { silenceMs } = this.#parts
     const silentMs = performance.now() - this.#lastResponseAt
-    if (silentMs >= silenceMs) this.#look()
-    this.#listening = setTimeout(() => this.#listen(), silentMs >= silenceMs ? silenceMs : silenceMs - silentMs).unref()
+    if (silentMs >= silenceMs) this.#probeIfDue()
+    this.#silenceTimer = setTimeout(
+      () => this.#checkSilence(),
+      silentMs >= silenceMs ? silenceMs : silenceMs - silentMs
+    ).unref()
   }
 
   /** Probes, unless a probe is in progress or was made within the interval. */
-  #look (): void {
-    if (this.#looking !== undefined || performance.now() - this.#lookedAt < this.#parts.pauseMs) return
-    this.#looking = new BackgroundTask(async stopping => {
-      const isThere = await this.#parts.probe()
-      this.#lookedAt = performance.now()
-      if (!stopping.aborted) this.#turn(isThere ? 'closed' : 'open')
+  #probeIfDue (): void {
+    if (this.#probeTask !== undefined || performance.now() - this.#probedAt < this.#parts.pauseMs) return
+    this.#probeTask = new BackgroundTask(async stopping => {
+      const isResponding = await this.#parts.probe()
+      this.#probedAt = performance.now()
+      if (!stopping.aborted) this.#setState(isResponding ? 'closed' : 'open')
       return this.#parts.pauseMs
     })
   }
 
-  #turn (state: CircuitState): void {
-    const isNews = state !== this.#state
+  #setState (state: CircuitState): void {
+    const isChanged = state !== this.#state
     this.#state = state
     if (state === 'closed') {
-      this.#lastResponseAt = this.#lookedAt
-      this.#looking?.stop().catch(() => {})
-      this.#looking = undefined
+      this.#lastResponseAt = this.#probedAt
+      this.#probeTask?.stop().catch(() => {})
+      this.#probeTask = undefined
     }
-    if (isNews) this.#parts.onChange(state)
+    if (isChanged) this.#parts.onChange(state)
   }
 }
 

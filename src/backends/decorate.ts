@@ -1,7 +1,7 @@
 import type { Backend } from './backend.js'
 
 /** The same datastore with some methods replaced. */
-export function decorateBackend (backend: Backend, ways: Partial<Backend>): Backend {
+export function decorateBackend (backend: Backend, overrides: Partial<Backend>): Backend {
   return {
     name: backend.name,
     baseUrl: backend.baseUrl,
@@ -12,6 +12,6 @@ export function decorateBackend (backend: Backend, ways: Partial<Backend>): Back
     relativize: line => backend.relativize(line),
     probe: () => backend.probe(),
     close: () => backend.close(),
-    ...ways
+    ...overrides
   }
 }

@@ -58,14 +58,14 @@ export function diagnose (error: unknown): Diagnosis | undefined {
   if (!(error instanceof Failure)) return undefined
   const { status, code } = (error.cause ?? {}) as { readonly status?: number, readonly code?: unknown }
   if (typeof code === 'string' && Object.hasOwn(byCode, code)) return byCode[code]
-  if (status !== undefined) return byStatus(status)
+  if (status !== undefined) return diagnoseStatus(status)
   if (error.code !== 'BACKEND_TIMEOUT') return undefined
   return {
     reason: 'it does not respond in time', remedy: 'Check its load, and datastores.<name>.headersTimeoutMs.'
   }
 }
 
-function byStatus (status: number): Diagnosis | undefined {
+function diagnoseStatus (status: number): Diagnosis | undefined {
   if (status === 401 || status === 403 || status === 407) return refused
   if (status >= 500 || status === 429) return undefined
   return {

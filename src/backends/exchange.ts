@@ -39,7 +39,7 @@ class ReceivedResponse implements BackendResponse {
 
   get bytes (): Buffer {
     const received = this.#received
-    return (this.#bytes ??= this.#references.areRelativeIn(received) ? received : Buffer.from(this.body))
+    return (this.#bytes ??= this.#references.hasOnlyRelativeReferences(received) ? received : Buffer.from(this.body))
   }
 }
 
@@ -105,9 +105,9 @@ class Collector implements Dispatcher.DispatchHandler {
   /** Gives up, whether the request was sent or is still waiting for a connection. */
   expire (): void {
     this.#expired = true
-    const late = new Error('the time limit of this request has passed')
-    if (this.#controller === undefined) this.#fail('timeout', late)
-    else this.#controller.abort(late)
+    const timeoutError = new Error('the time limit of this request has passed')
+    if (this.#controller === undefined) this.#fail('timeout', timeoutError)
+    else this.#controller.abort(timeoutError)
   }
 
   onRequestStart (controller: Dispatcher.DispatchController): void {

@@ -1,11 +1,11 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { Pool, type Dispatcher } from 'undici'
-import { fixedAuthorization, type Authorization } from './authentication/authorization.js'
+import { createFixedAuthorization, type Authorization } from './authentication/authorization.js'
 import { Failure } from '../envelope/failures.js'
 import type { Backend, BackendResponse, BackendRequest, BackendStream, StreamRequest } from './backend.js'
 import { exchange, TransportError } from './exchange.js'
 import { sendStream } from './stream.js'
-import { responseFailure, transportFailure, retryAfterSeconds } from './failures.js'
+import { checkResponse, toTransportFailure, parseRetryAfter } from './failures.js'
 import { RelativeReferences } from './relative-references.js'
 import type { Upstream } from './upstream.js'
 import type { ClientCertificate } from '../config/datastore-connection.js'
@@ -38,7 +38,7 @@ export interface HttpBackendOptions {
 export const defaultConnections = 64
 
 const defaults: Required<Omit<HttpBackendOptions, 'name' | 'baseUrl' | 'ca' | 'certificate'>> = {
-  authorization: fixedAuthorization(),
+  authorization: createFixedAuthorization(),
   headers: {},
   connections: defaultConnections,
   connectTimeoutMs: 5_000,
@@ -61,28 +61,28 @@ export class HttpBackend implements Backend {
   readonly #references: RelativeReferences
   readonly #pool: Pool
   /** For files, which may be large and must not occupy the connections of other requests. */
-  readonly #files: Pool
+  readonly #filePool: Pool
   /** For probes, since all other connections may be waiting for a slow server. */
-  readonly #probes: Pool
+  readonly #probePool: Pool
   readonly #options: HttpBackendOptions & typeof defaults
   #closed: Promise<unknown> | undefined
 
   constructor (options: HttpBackendOptions) {
-    const url = addressOf(options.baseUrl)
-    this.#options = { ...defaults, ...definedOf(options) }
+    const url = parseBaseUrl(options.baseUrl)
+    this.#options = { ...defaults, ...omitUndefined(options) }
     this.name = options.name
     this.#basePath = url.pathname.replace(/\/+$/, '')
     this.baseUrl = url.origin + this.#basePath
     this.#references = new RelativeReferences(this.baseUrl)
     this.#pool = openPool(url.origin, this.#options)
-    this.#files = openPool(url.origin, { ...this.#options, connections: fileConnections, maxResponseBytes: -1 })
-    this.#probes = openPool(url.origin, { ...this.#options, connections: 1 })
+    this.#filePool = openPool(url.origin, { ...this.#options, connections: fileConnections, maxResponseBytes: -1 })
+    this.#probePool = openPool(url.origin, { ...this.#options, connections: 1 })
     this.upstream = {
       identity: this,
       origin: url.origin,
       basePath: this.#basePath,
       request: (request, upstreamResponse) => {
-        this.#carried(request).then(
+        this.#forwardRequest(request).then(
           response => upstreamResponse(null, response),
           error => upstreamResponse(error, undefined as never)
         )
@@ -96,20 +96,20 @@ export class HttpBackend implements Backend {
     // Awaited only if it is not available immediately.
     const authorization = typeof header === 'object' ? await header : header
     let response = await this.#sendAuthorized({ request, authorization, due })
-    if (response.status === 401 && this.#options.authorization.refused(authorization)) {
+    if (response.status === 401 && this.#options.authorization.invalidate(authorization)) {
       response = await this.#sendAuthorized({ request, authorization: await this.#options.authorization.header(), due })
     }
-    const failure = responseFailure(request, response)
+    const failure = checkResponse(request, response)
     if (failure !== undefined) throw failure
     return response
   }
 
   async stream ({ path, accept, headers, signal }: StreamRequest): Promise<BackendStream> {
     const request: BackendRequest = { method: 'GET', path, ...(headers !== undefined && { headers }) }
-    return await this.#authorized(
+    return await this.#retryOnUnauthorized(
       authorization => {
-        const rebuilt = this.#rebuilt(request, authorization)
-        return sendStream(this.#files, {
+        const rebuilt = this.#buildRequest(request, authorization)
+        return sendStream(this.#filePool, {
           request,
           accept,
           signal,
@@ -133,12 +133,15 @@ export class HttpBackend implements Backend {
     const request: BackendRequest = { method: 'GET', path: probePath }
     try {
       const budgetMs = Math.min(this.#options.connectTimeoutMs, maxProbeMs)
-      const response = await this.#authorized(
+      const response = await this.#retryOnUnauthorized(
         authorization =>
-          exchange(this.#probes, this.#rebuilt(request, authorization), { budgetMs, references: this.#references }),
-        { ofResponse: answer => answer.status === 401 }
+          exchange(this.#probePool, this.#buildRequest(request, authorization), {
+            budgetMs,
+            references: this.#references
+          }),
+        { ofResponse: result => result.status === 401 }
       )
-      return responseFailure(request, response) === undefined
+      return checkResponse(request, response) === undefined
     } catch {
       return false
     }
@@ -148,15 +151,15 @@ export class HttpBackend implements Backend {
     this.#closed ??= Promise.all([
       this.#options.authorization.close(),
       this.#pool.close(),
-      this.#files.close(),
-      this.#probes.close()
+      this.#filePool.close(),
+      this.#probePool.close()
     ])
     await this.#closed
   }
 
-  async #carried (options: Dispatcher.RequestOptions): Promise<Dispatcher.ResponseData> {
+  async #forwardRequest (options: Dispatcher.RequestOptions): Promise<Dispatcher.ResponseData> {
     const signal = AbortSignal.timeout(this.#options.totalTimeoutMs)
-    return await this.#authorized(
+    return await this.#retryOnUnauthorized(
       authorization => {
         const headers = {
           ...this.#options.headers,
@@ -173,13 +176,13 @@ export class HttpBackend implements Backend {
    * Sends a request, and repeats it once if the credential was refused. That is safe for any request, since a 401 means
    * that nothing was done.
    */
-  async #authorized<T>(
+  async #retryOnUnauthorized<T>(
     sendAuthorized: (authorization: string | undefined) => Promise<T>,
     { ofResponse = () => false, ofError = () => false, leave }: Refusal<T>
   ): Promise<T> {
     const { authorization } = this.#options
     const header = await authorization.header()
-    const isRefused = (refused: boolean) => refused && authorization.refused(header)
+    const isRefused = (refused: boolean) => refused && authorization.invalidate(header)
     try {
       const response = await sendAuthorized(header)
       if (!isRefused(ofResponse(response))) return response
@@ -199,17 +202,17 @@ export class HttpBackend implements Backend {
       const budgetMs = Math.max(due - performance.now(), 1)
       const canRepeat = () => mayRepeat && due - performance.now() > this.#options.retryPauseMs
       try {
-        const rebuilt = this.#rebuilt(request, authorization)
+        const rebuilt = this.#buildRequest(request, authorization)
         const response = await exchange(this.#pool, rebuilt, { budgetMs, references: this.#references })
         if (!isIntermediaryFailure(response) || !canRepeat()) return response
       } catch (error) {
-        if (!isBrokenConnection(error) || !canRepeat()) throw transportFailure(request, error)
+        if (!isBrokenConnection(error) || !canRepeat()) throw toTransportFailure(request, error)
       }
       await pause(this.#options.retryPauseMs)
     }
   }
 
-  #rebuilt (
+  #buildRequest (
     { method, path, headers = {}, body, form }: BackendRequest,
     authorization: string | undefined
   ): Dispatcher.DispatchOptions {
@@ -224,10 +227,10 @@ export class HttpBackend implements Backend {
     }
     if (body !== undefined) sent['content-type'] = 'application/fhir+json; charset=utf-8'
     if (form !== undefined) sent['content-type'] = 'application/x-www-form-urlencoded; charset=utf-8'
-    return { method, path: this.#pathOf(path), headers: sent, body: body ?? form ?? null }
+    return { method, path: this.#buildPath(path), headers: sent, body: body ?? form ?? null }
   }
 
-  #pathOf (path: string): string {
+  #buildPath (path: string): string {
     return path === '' || path.startsWith('?') ? `${this.#basePath || '/'}${path}` : `${this.#basePath}/${path}`
   }
 }
@@ -258,7 +261,7 @@ const mayBeSent = new Set(['if-match', 'if-none-exist', 'prefer', 'cache-control
 /** Whether something before the server failed. One that sends Retry-After gets no second request before that time. */
 function isIntermediaryFailure (response: BackendResponse): boolean {
   const { status } = response
-  return (status === 502 || status === 503 || status === 504) && retryAfterSeconds(response) === undefined
+  return (status === 502 || status === 503 || status === 504) && parseRetryAfter(response) === undefined
 }
 
 function isBrokenConnection (error: unknown): boolean {
@@ -281,7 +284,7 @@ function openPool (origin: string, options: HttpBackendOptions & typeof defaults
   })
 }
 
-function addressOf (baseUrl: string): URL {
+function parseBaseUrl (baseUrl: string): URL {
   const url = URL.canParse(baseUrl) ? new URL(baseUrl) : undefined
   const isPlain =
     url !== undefined && /^https?:$/.test(url.protocol) && url.username + url.password + url.search + url.hash === ''
@@ -291,6 +294,6 @@ function addressOf (baseUrl: string): URL {
   return url
 }
 
-function definedOf<T extends object> (options: T): T {
+function omitUndefined<T extends object> (options: T): T {
   return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as T
 }

@@ -2,7 +2,7 @@ import { Failure } from '../envelope/failures.js'
 import type { Backend } from './backend.js'
 import { decorateBackend } from './decorate.js'
 import { toTransportError } from './exchange.js'
-import { transportFailure } from './failures.js'
+import { toTransportFailure } from './failures.js'
 import type { Upstream } from './upstream.js'
 
 /** The measurement of one exchange with a datastore. It contains nothing of path, headers or body. */
@@ -44,31 +44,31 @@ interface OpenExchange {
 type Begin = (way: Exchange['way'], method: string) => OpenExchange
 
 /** The same datastore, with each exchange measured and traced, for those of the observers that there are. */
-export function observedBackend (backend: Backend, observers: Observers): Backend {
+export function observeBackend (backend: Backend, observers: Observers): Backend {
   if (observers.onExchange === undefined && observers.beginExchange === undefined) return backend
-  const begin = beginWith(backend.name, observers)
+  const begin = createExchangeStarter(backend.name, observers)
   return decorateBackend(backend, {
     send: request => {
       const { traceparent, end } = begin('sent', request.method)
-      return observed(backend.send(withTrace(request, traceparent)), end)
+      return observeResponse(backend.send(withTrace(request, traceparent)), end)
     },
     stream: request => {
       const { traceparent, end } = begin('streamed', 'GET')
-      return observed(backend.stream(withTrace(request, traceparent)), end)
+      return observeResponse(backend.stream(withTrace(request, traceparent)), end)
     },
-    upstream: observedUpstream(backend.upstream, begin)
+    upstream: observeUpstream(backend.upstream, begin)
   })
 }
 
-function beginWith (datastore: string, { onExchange, beginExchange }: Observers): Begin {
+function createExchangeStarter (datastore: string, { onExchange, beginExchange }: Observers): Begin {
   return (way, method) => {
     const began = performance.now()
     const trace = beginExchange?.(datastore, method)
     return {
       traceparent: trace?.traceparent,
       end: ({ status, failure }) => {
-        trace?.end(status, status === undefined ? codeOf(failure) : undefined)
-        const outcome = status === undefined ? outcomeOfFailure(failure) : outcomeOf(status)
+        trace?.end(status, status === undefined ? toFailureCode(failure) : undefined)
+        const outcome = status === undefined ? toFailureOutcome(failure) : toOutcome(status)
         onExchange?.({ datastore, way, method, outcome, ms: performance.now() - began })
       }
     }
@@ -80,12 +80,12 @@ function withTrace<T extends { readonly headers?: unknown }> (request: T, tracep
 }
 
 /** Observes without delaying the response. */
-function observed<T extends { readonly status: number }> (response: Promise<T>, end: OpenExchange['end']): Promise<T> {
+function observeResponse<T extends { readonly status: number }> (response: Promise<T>, end: OpenExchange['end']): Promise<T> {
   response.then(({ status }) => end({ status }), (failure: unknown) => end({ failure }))
   return response
 }
 
-function observedUpstream (upstream: Upstream, begin: Begin): Upstream {
+function observeUpstream (upstream: Upstream, begin: Begin): Upstream {
   return {
     ...upstream,
     request: (options, upstreamResponse) => {
@@ -93,23 +93,23 @@ function observedUpstream (upstream: Upstream, begin: Begin): Upstream {
       upstream.request(withTrace(options, traceparent), (error, response) => {
         end(error === null
           ? { status: response.statusCode }
-          : { failure: transportFailure({ method: 'GET', path: '' }, toTransportError(error)) })
+          : { failure: toTransportFailure({ method: 'GET', path: '' }, toTransportError(error)) })
         upstreamResponse(error, response)
       })
     }
   }
 }
 
-const codeOf = (failure: unknown): string => failure instanceof Failure ? failure.code : 'INTERNAL_ERROR'
+const toFailureCode = (failure: unknown): string => failure instanceof Failure ? failure.code : 'INTERNAL_ERROR'
 
-function outcomeOf (status: number): Exchange['outcome'] {
+function toOutcome (status: number): Exchange['outcome'] {
   if (status === 429 || status === 503) return 'unavailable'
   if (status >= 500 && status !== 501) return 'error'
   return status >= 400 ? 'refused' : 'ok'
 }
 
 /** The outcome of an exchange that failed. What is not a Failure is an aborted wait, or a bug. */
-function outcomeOfFailure (failure: unknown): Exchange['outcome'] {
+function toFailureOutcome (failure: unknown): Exchange['outcome'] {
   if (!(failure instanceof Failure)) return 'error'
   if (failure.code === 'BACKEND_UNAVAILABLE') return 'unavailable'
   return failure.code === 'BACKEND_TIMEOUT' ? 'timeout' : 'error'

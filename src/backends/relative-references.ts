@@ -28,7 +28,7 @@ export class RelativeReferences {
   }
 
   /** Whether {@link relativize} would change nothing; false as well where that takes long to tell. */
-  areRelativeIn (json: Buffer): boolean {
+  hasOnlyRelativeReferences (json: Buffer): boolean {
     return !jsonBytes.mayHaveMember(json, memberName, this.#base)
   }
 }

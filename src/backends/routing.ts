@@ -35,19 +35,19 @@ const dedicatedPlan = 'enterprise'
  * is none, the result is BACKEND_UNAVAILABLE, never another datastore. An unknown name in the routes prevents the
  * start.
  */
-export function routing (routes: Routes): (owner: RoutingKey) => Backend {
+export function createRouting (routes: Routes): (owner: RoutingKey) => Backend {
   const datastores = new Map(Object.entries(routes.datastores))
   const dedicated = new Map(Object.entries(routes.dedicated ?? {}))
   const missing = [routes.test, routes.live, ...dedicated.values()].filter(name => !datastores.has(name))
   if (missing.length > 0) throw new Error(`no datastore is configured under the name ${missing.join(', ')}`)
   return owner => {
-    const backend = datastores.get(nameFor(owner, routes, dedicated) ?? '')
+    const backend = datastores.get(selectDatastoreName(owner, routes, dedicated) ?? '')
     if (backend === undefined) throw unavailable()
     return backend
   }
 }
 
-function nameFor (
+function selectDatastoreName (
   { mode, plan, tenantId, datastore }: RoutingKey,
   { test, live, plans }: Routes,
   dedicated: ReadonlyMap<string, string>

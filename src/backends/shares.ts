@@ -12,7 +12,7 @@ export class TenantConcurrency {
   readonly #shares = new Map<string, Share>()
 
   /** The datastore with an organization's limit of `max` concurrent exchanges. */
-  of (backend: Backend, tenantId: string, max: number): Backend {
+  limit (backend: Backend, tenantId: string, max: number): Backend {
     const name = `${backend.name} ${tenantId}`
     const end = () => this.#end(name)
     return decorateBackend(backend, {

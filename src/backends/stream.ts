@@ -2,7 +2,7 @@ import type { Dispatcher } from 'undici'
 import { Failure } from '../envelope/failures.js'
 import type { BackendRequest, BackendStream, StreamRequest } from './backend.js'
 import { toTransportError } from './exchange.js'
-import { transportFailure, statusFailure } from './failures.js'
+import { toTransportFailure, checkStatus } from './failures.js'
 
 /** A streaming request in both forms: as the caller made it, and as it is sent. */
 interface Streaming extends Pick<StreamRequest, 'accept' | 'signal'> {
@@ -22,20 +22,20 @@ export async function sendStream (
     headers,
     body
   } = await dispatcher.request({ ...rebuilt, signal } as Dispatcher.RequestOptions).catch(error => {
-    throw toCredentialError(request, error, signal)
+    throw toStreamError(request, error, signal)
   })
-  const failure = statusFailure(request, { status, headers }) ?? formFailure({ status, headers }, accept)
+  const failure = checkStatus(request, { status, headers }) ?? checkMediaType({ status, headers }, accept)
   if (failure === undefined && status === 200) return { status, headers, body: withError(body, request, signal) }
   await body.dump({ limit: maxDumped }).catch(() => {})
   if (failure !== undefined) throw failure
-  return { status, headers, body: nothing() }
+  return { status, headers, body: createEmptyBody() }
 }
 
 /** The most bytes of an error body that are read so that the connection can be reused. */
 const maxDumped = 65_536
 
 /** The failure of a 200 in another media type, such as the login page of an intermediary. */
-function formFailure (
+function checkMediaType (
   { status, headers }: Pick<BackendStream, 'status' | 'headers'>,
   accept: readonly string[]
 ): Failure | undefined {
@@ -50,7 +50,7 @@ function formFailure (
   })
 }
 
-async function * nothing (): AsyncGenerator<Buffer> {}
+async function * createEmptyBody (): AsyncGenerator<Buffer> {}
 
 async function * withError (
   body: AsyncIterable<Buffer>,
@@ -60,10 +60,10 @@ async function * withError (
   try {
     yield * body
   } catch (error) {
-    throw toCredentialError(request, error as Error, signal)
+    throw toStreamError(request, error as Error, signal)
   }
 }
 
-function toCredentialError (request: BackendRequest, error: Error, signal: AbortSignal): unknown {
-  return signal.aborted ? signal.reason : transportFailure(request, toTransportError(error))
+function toStreamError (request: BackendRequest, error: Error, signal: AbortSignal): unknown {
+  return signal.aborted ? signal.reason : toTransportFailure(request, toTransportError(error))
 }

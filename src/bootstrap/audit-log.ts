@@ -1,20 +1,20 @@
 import { dirname } from 'node:path'
-import { auditEventOf } from '../observability/audit-log/audit-event.js'
+import { toAuditEvent } from '../observability/audit-log/audit-event.js'
 import { AuditEvents } from '../observability/audit-log/audit-events.js'
 import { AuditLog } from '../observability/audit-log/audit-log.js'
 import type { AuditEntry } from '../observability/audit-log/entry.js'
-import { failureOf } from '../envelope/error-handlers.js'
+import { toFailure } from '../envelope/error-handlers.js'
 import type { JobHandler, JobContext } from '../jobs/job-context.js'
 import type { Config } from '../config/schema.js'
 import type { Check } from '../http/health.js'
 import type { AccessAuditSink } from '../http/audit-accesses.js'
-import { ownerOf, type JobKind, type JobOwner } from '../jobs/model/job.js'
+import { toJobOwner, type JobKind, type JobOwner } from '../jobs/model/job.js'
 import { ensureDirectory } from '../files/ensure.js'
 import type { GaugeSources } from '../observability/metrics/measurements.js'
 import { storeAccessEvents } from '../tenant-guard/access-events.js'
 import type { Disposables, ServiceParts } from './parts.js'
 import type { OpenTenantContext } from './guarded-stores.js'
-import { ownUrl } from './own-config.js'
+import { getOwnUrl } from './own-config.js'
 
 /** The access audit log of this process. */
 export interface OpenAuditLog {
@@ -49,8 +49,8 @@ export async function openAuditLog (
       events &&
         (({ hash }) =>
           events.add(
-            ownerOf(owner),
-            auditEventOf({ entry, owner, hash }, { tenantSystem: config.tenantSystem, url: ownUrl(config) })
+            toJobOwner(owner),
+            toAuditEvent({ entry, owner, hash }, { tenantSystem: config.tenantSystem, url: getOwnUrl(config) })
           ))
     )
   return {
@@ -69,17 +69,17 @@ export async function openAuditLog (
 /** AuditEvents of the lines of a log, which also records the ones that could not be stored. */
 function openAuditEvents (auditLog: AuditLog, { openTenantContext, log, now }: AuditLogParts): AuditEvents {
   // Accesses through this context are not audited, since each would cause another AuditEvent.
-  const tenantContextOf = (owner: JobOwner) => openTenantContext(owner, { id: 'audit-events', log })
+  const openOwnerContext = (owner: JobOwner) => openTenantContext(owner, { id: 'audit-events', log })
   return new AuditEvents({
-    store: async (owner, events) => await storeAccessEvents(tenantContextOf(owner), events),
-    datastoreOf: owner => nameOf(() => tenantContextOf(owner).backend),
+    store: async (owner, events) => await storeAccessEvents(openOwnerContext(owner), events),
+    datastoreOf: owner => findDatastoreName(() => openOwnerContext(owner).backend),
     reportUnsent: unsent => auditLog.add(unsent),
     now,
     log
   })
 }
 
-function nameOf (datastore: () => { readonly name: string }): string | undefined {
+function findDatastoreName (datastore: () => { readonly name: string }): string | undefined {
   try {
     return datastore().name
   } catch {
@@ -92,15 +92,15 @@ function nameOf (datastore: () => { readonly name: string }): string | undefined
  * The same job handler, which records the outcome of each run as a line. Where lines are required, a job is not done
  * before its line is written.
  */
-export function auditedJob (
+export function withJobAudit (
   doJob: JobHandler,
   kind: JobKind,
   { accounts: { add, isRequired }, now }: { readonly accounts: AccessAuditSink, readonly now: () => Date }
 ): JobHandler {
   return async work => {
     let records = work.job.progress.processed
-    const line = async (error?: unknown): Promise<void> => {
-      const written = add(entryOf(kind, work, { time: now().toISOString(), records, error }), work.job.owner)
+    const recordOutcome = async (error?: unknown): Promise<void> => {
+      const written = add(toJobAuditEntry(kind, work, { time: now().toISOString(), records, error }), work.job.owner)
       if (isRequired) await written
       else written.catch(() => {})
     }
@@ -111,16 +111,16 @@ export function auditedJob (
     try {
       await doJob({ ...work, save })
     } catch (error) {
-      await line(error).catch(() => {})
+      await recordOutcome(error).catch(() => {})
       throw error
     }
-    await line()
+    await recordOutcome()
   }
 }
 
 interface Ended { readonly time: string, readonly records: number, readonly error: unknown }
 
-function entryOf (
+function toJobAuditEntry (
   kind: JobKind,
   {
     job: {
@@ -132,7 +132,7 @@ function entryOf (
   }: JobContext,
   { time, records, error }: Ended
 ): AuditEntry {
-  const failure = error === undefined || signal.aborted ? undefined : failureOf(error)
+  const failure = error === undefined || signal.aborted ? undefined : toFailure(error)
   const type = request.kind === 'export' ? request.types.join(',') : request.type
   return {
     time,

@@ -8,8 +8,8 @@ import type { OpenTenantContext } from './guarded-stores.js'
 import type { OpenKeys } from './keys.js'
 import type { OpenUsage } from './usage.js'
 import { requireLocalFile } from '../jobs/downloads.js'
-import { beginExport, fullRequest } from '../jobs/export/begin-export.js'
-import { checkpointOf, transactionTimeOf, runExport } from '../jobs/export/do-export.js'
+import { beginExport, unsealRequest } from '../jobs/export/begin-export.js'
+import { getExportCheckpoint, getTransactionTime, createExportHandler } from '../jobs/export/do-export.js'
 import { exportRoute } from '../jobs/export/routes.js'
 import { isJobId, type ExportRequest, type Job } from '../jobs/model/job.js'
 import { findOpenJob } from '../jobs/open-jobs.js'
@@ -17,17 +17,17 @@ import { presentJob } from '../jobs/present-job.js'
 import type { JobHandler } from '../jobs/job-context.js'
 import { mappings } from '../mappings/registry.js'
 import { exportRoutes, type Exports } from '../api/passthrough/export-routes.js'
-import { guardedExport } from '../tenant-guard/export/export.js'
-import { importJobs, type ImportJobOptions } from '../jobs/import/import-job.js'
+import { createGuardedExport } from '../tenant-guard/export/export.js'
+import { createImportHandler, type ImportJobOptions } from '../jobs/import/import-job.js'
 import { ImportFileServer, importFileRoute } from '../jobs/import/native/file-server.js'
-import { writeResults } from '../jobs/import/results.js'
+import { importResultsRoute } from '../jobs/import/results.js'
 import { importRoute } from '../jobs/import/routes.js'
-import { sourcesIn, startImport } from '../jobs/import/start-import.js'
+import { parseSources, startImport } from '../jobs/import/start-import.js'
 import type { Config } from '../config/schema.js'
 import { recordQuota } from '../limits/record-quota.js'
 import { importRoutes, type Imports } from '../api/passthrough/import-routes.js'
-import { importStore } from '../tenant-guard/import/import-store.js'
-import { nativeImport } from '../tenant-guard/import/native-import.js'
+import { createImportStore } from '../tenant-guard/import/import-store.js'
+import { createNativeImport } from '../tenant-guard/import/native-import.js'
 
 /** The dependencies of bulk jobs. */
 export interface BulkParts {
@@ -63,9 +63,9 @@ interface ExportParts {
 }
 
 /** The exports of a gateway. */
-export function exportParts ({ jobs, spool, openTenantContext, url, now, log }: Bulk): ExportParts {
-  const exportFor = (job: Job, log: FastifyBaseLogger) =>
-    guardedExport(openTenantContext(job.owner, { id: job.id, log }))
+export function createExportParts ({ jobs, spool, openTenantContext, url, now, log }: Bulk): ExportParts {
+  const openExport = (job: Job, log: FastifyBaseLogger) =>
+    createGuardedExport(openTenantContext(job.owner, { id: job.id, log }))
   const exports: Exports = {
     begin: (request, requested) => beginExport({ jobs, spool }, request.caller, requested),
     find: async ({ caller }, id) => {
@@ -73,22 +73,22 @@ export function exportParts ({ jobs, spool, openTenantContext, url, now, log }: 
       return job?.request.kind === 'export' && job.status !== 'cancelled' ? job : undefined
     },
     discard: ({ caller }, id) => jobs.discard(id, caller),
-    transactionTimeOf,
-    urlOf: async job => {
+    getTransactionTime,
+    getRequestUrl: async job => {
       const request = job.request as ExportRequest
       if (request.sealed !== undefined) requireLocalFile(job, spool)
-      return (await fullRequest(spool.of(job), request)).url
+      return (await unsealRequest(spool.getJobFiles(job), request)).url
     },
     filesOf: job => presentJob(job, { url, now: now() }).files
   }
   return {
-    doJob: runExport({ mappings, exportFor }),
+    doJob: createExportHandler({ mappings, openExport }),
     routes: [scope => exportRoute(scope, { jobs, spool, mappings, url })],
     fhirRoutes: [scope => exportRoutes(scope, { exports, now })],
     exports,
     end: async job => {
       try {
-        await exportFor(job, log).end(checkpointOf(job)?.position)
+        await openExport(job, log).end(getExportCheckpoint(job)?.position)
       } catch (error) {
         log.warn({ err: error }, 'the datastore\'s native export could not be cancelled')
       }
@@ -106,21 +106,21 @@ interface ImportParts {
 }
 
 /** The imports of a gateway. */
-export function importParts (config: Config, bulk: Bulk): ImportParts {
+export function createImportParts (config: Config, bulk: Bulk): ImportParts {
   const { plans, limits, bulk: { importHosts, lineBytes } } = config
   const { jobs, spool, openTenantContext, keys, usage, url, now } = bulk
   const rules = { importHosts }
   const start = { jobs, spool, rules, url }
   const imports: Imports = {
     begin: ({ caller }, inputs) =>
-      startImport(start, caller, { options: { dryRun: false }, input: sourcesIn(inputs, rules, 'input') }),
+      startImport(start, caller, { options: { dryRun: false }, input: parseSources(inputs, rules, 'input') }),
     find: async ({ caller }, id) => {
       const job = isJobId(id) ? await findOpenJob(jobs, id, caller) : undefined
       return job?.request.kind === 'import' && job.status !== 'cancelled' ? job : undefined
     },
     discard: ({ caller }, id) => jobs.discard(id, caller)
   }
-  const native = nativeImports(config, bulk)
+  const native = createNativeImports(config, bulk)
   const quotaFor = recordQuota({
     plans,
     organization: keys.organization,
@@ -129,17 +129,17 @@ export function importParts (config: Config, bulk: Bulk): ImportParts {
     now
   })
   return {
-    doJob: importJobs({
+    doJob: createImportHandler({
       ...rules,
       jobs,
       lineBytes,
       quotaFor,
-      storeFor: (owner, requestContext) => importStore(openTenantContext(owner, { ...requestContext, form: 'simple' })),
+      storeFor: (owner, requestContext) => createImportStore(openTenantContext(owner, { ...requestContext, form: 'simple' })),
       ...native.options
     }),
     routes: [
       scope => importRoute(scope, { ...start, bodyBytes: limits.bundleBytes }),
-      scope => writeResults(scope, { jobs, spool })
+      scope => importResultsRoute(scope, { jobs, spool })
     ],
     fhirRoutes: [scope => importRoutes(scope, { imports, url })],
     openRoutes: native.routes
@@ -155,7 +155,7 @@ interface NativeImports {
  * The native imports of the datastores that are configured for them, and the routes from which these fetch; none where
  * events are written, since a datastore does not say which records of its own import it created.
  */
-function nativeImports (
+function createNativeImports (
   { datastores, bulk: { importUrl }, events }: Config, { openTenantContext }: Bulk
 ): NativeImports {
   if (importUrl === undefined || events.enabled) return { options: {}, routes: [] }
@@ -164,7 +164,7 @@ function nativeImports (
     options: {
       nativePartsFor: (owner, requestContext) => {
         const context = openTenantContext(owner, requestContext)
-        return datastores[context.backend.name]?.import === 'own' ? { store: nativeImport(context), offers } : undefined
+        return datastores[context.backend.name]?.import === 'own' ? { store: createNativeImport(context), offers } : undefined
       }
     },
     routes: [scope => importFileRoute(scope, offers)]

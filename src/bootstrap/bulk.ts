@@ -1,12 +1,12 @@
 import { join } from 'node:path'
 import type { FastifyPluginAsync } from 'fastify'
-import { downloads } from '../jobs/downloads.js'
+import { jobFileRoute } from '../jobs/downloads.js'
 import { Spool } from '../jobs/storage/files.js'
 import { deleteLeftovers } from '../jobs/delete-leftovers.js'
 import { jobRoutes } from '../jobs/job-routes.js'
-import { measuredJob } from '../jobs/measured-job.js'
-import { JobRunner, usualLeaseMs } from '../jobs/runner.js'
-import { jobStarter, type StartJob } from '../jobs/running-job.js'
+import { withJobMetrics } from '../jobs/measured-job.js'
+import { JobRunner, defaultLeaseMs } from '../jobs/runner.js'
+import { createJobStarter, type StartJob } from '../jobs/running-job.js'
 import { Sweeper } from '../jobs/storage/sweeper.js'
 import type { JobHandler } from '../jobs/job-context.js'
 import type { Config } from '../config/schema.js'
@@ -14,10 +14,10 @@ import type { Check } from '../http/health.js'
 import type { Job, JobKind } from '../jobs/model/job.js'
 import type { Jobs } from '../jobs/model/jobs.js'
 import type { Exports } from '../api/passthrough/export-routes.js'
-import { exportParts, importParts, type Bulk, type BulkParts } from './bulk-jobs.js'
-import { auditedJob } from './audit-log.js'
+import { createExportParts, createImportParts, type Bulk, type BulkParts } from './bulk-jobs.js'
+import { withJobAudit } from './audit-log.js'
 import type { Disposables } from './parts.js'
-import { gatewayName } from './own-config.js'
+import { getGatewayName } from './own-config.js'
 import type { JobThread } from './job-thread/job-thread.js'
 
 /** The bulk jobs of this gateway, which is working on them. */
@@ -56,17 +56,17 @@ export function openBulk (
     spool,
     jobs: withJobEvents(jobs, listeners, job => deleteUnbegun(job, { spool, log }))
   }
-  const { exports, end, ...ofExports } = exportParts(bulk)
+  const { exports, end, ...ofExports } = createExportParts(bulk)
   listeners.end = end
-  const ofImports = importParts(config, bulk)
-  const doJob = followed({ export: ofExports.doJob, import: ofImports.doJob }, { ...parts, audit })
+  const ofImports = createImportParts(config, bulk)
+  const doJob = withAuditAndMetrics({ export: ofExports.doJob, import: ofImports.doJob }, { ...parts, audit })
   const runner = closers.add(
     new JobRunner({
       jobs,
       spool,
       doJob,
       startJob: thread?.startJob,
-      gateway: gatewayName(control),
+      gateway: getGatewayName(control),
       jobsAtOnce,
       jobsPerOrganization,
       isRevoked: keys.isRevoked,
@@ -78,7 +78,7 @@ export function openBulk (
   return {
     routes: [
       scope => jobRoutes(scope, { jobs: bulk.jobs, url, now }),
-      scope => downloads(scope, { jobs: bulk.jobs, spool }),
+      scope => jobFileRoute(scope, { jobs: bulk.jobs, spool }),
       ...ofExports.routes,
       ...ofImports.routes
     ],
@@ -98,10 +98,10 @@ export function openJobStarter (config: Config, { audit, ...parts }: BulkParts):
   const { link: { jobs }, keys: { isRevoked }, log } = parts
   const spool = openSpool(config)
   const bulk: Bulk = { ...parts, spool, jobs }
-  const doJob = followed(
-    { export: exportParts(bulk).doJob, import: importParts(config, bulk).doJob }, { ...parts, audit }
+  const doJob = withAuditAndMetrics(
+    { export: createExportParts(bulk).doJob, import: createImportParts(config, bulk).doJob }, { ...parts, audit }
   )
-  return jobStarter({ jobs, spool, doJob, isRevoked, leaseMs: usualLeaseMs, log })
+  return createJobStarter({ jobs, spool, doJob, isRevoked, leaseMs: defaultLeaseMs, log })
 }
 
 function openSpool ({ bulk, dataDirectory }: Config): Spool {
@@ -110,15 +110,16 @@ function openSpool ({ bulk, dataDirectory }: Config): Spool {
 }
 
 /** The job handlers with auditing and measurement, where these are configured. */
-function followed (
+function withAuditAndMetrics (
   doJob: Record<JobKind, JobHandler>,
   { audit, metrics, now }: Pick<BulkParts, 'audit' | 'metrics' | 'now'>
 ): Record<JobKind, JobHandler> {
-  const one = (kind: JobKind): JobHandler => {
-    const audited = audit === undefined ? doJob[kind] : auditedJob(doJob[kind], kind, { accounts: audit.accounts, now })
-    return metrics === undefined ? audited : measuredJob(kind, audited, metrics)
+  const wrapHandler = (kind: JobKind): JobHandler => {
+    const audited =
+      audit === undefined ? doJob[kind] : withJobAudit(doJob[kind], kind, { accounts: audit.accounts, now })
+    return metrics === undefined ? audited : withJobMetrics(kind, audited, metrics)
   }
-  return { export: one('export'), import: one('import') }
+  return { export: wrapHandler('export'), import: wrapHandler('import') }
 }
 
 /**
@@ -144,7 +145,7 @@ interface JobListeners {
  */
 function withJobEvents (jobs: Jobs, listeners: JobListeners, deleteUnbegun: (job: Job) => Promise<void>): Jobs {
   const onCancelled = (job: Job): void => {
-    listeners.runner?.look(job.id)
+    listeners.runner?.checkForCancellation(job.id)
     if (job.request.kind === 'export') listeners.end?.(job)
   }
   return {

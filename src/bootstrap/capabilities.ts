@@ -18,7 +18,7 @@ export function logCapabilities (backends: readonly Backend[], log: FastifyBaseL
   const loops = backends.map(backend => {
     let summary = ''
     return new BackgroundTask(async stopping => {
-      const capabilities = await unlessLeft(requested(backend), stopping)
+      const capabilities = await raceWithAbort(requestCapabilities(backend), stopping)
       if (capabilities === undefined) return retryMs
       if (capabilities instanceof Unusable) {
         if (capabilities.reason !== summary) logUnusable(backend.name, capabilities, log)
@@ -40,7 +40,7 @@ class Unusable {
   constructor (readonly reason: string, readonly remedy?: string) {}
 }
 
-async function requested (backend: Backend): Promise<Capabilities | Unusable> {
+async function requestCapabilities (backend: Backend): Promise<Capabilities | Unusable> {
   return await getCapabilities(backend).catch((error: unknown) => {
     const { reason = 'it does not respond properly', remedy } = diagnose(error) ?? {}
     return new Unusable(reason, remedy)
@@ -52,7 +52,7 @@ function logUnusable (datastore: string, { reason, remedy }: Unusable, log: Fast
 }
 
 /** The result of the work, or undefined as soon as `leaving` aborts. */
-function unlessLeft<T> (work: Promise<T>, leaving: AbortSignal): Promise<T | undefined> {
+function raceWithAbort<T> (work: Promise<T>, leaving: AbortSignal): Promise<T | undefined> {
   return new Promise(resolve => {
     const leave = (): void => resolve(undefined)
     leaving.addEventListener('abort', leave)
@@ -82,13 +82,13 @@ type Known = ReadonlyArray<Capabilities | undefined>
 /**
  * What all of these datastores offer, by their capabilities; one that states none is assumed to offer all.
  */
-export function offeredByAll (backends: readonly Backend[], now: () => Date): () => Promise<Offered> {
+export function cacheCommonCapabilities (backends: readonly Backend[], now: () => Date): () => Promise<Offered> {
   let last: { readonly requestedAt: number, readonly offered: Promise<Offered> } | undefined
   let known: Known = []
   let offered = offersAll
   const fetchOffered = async (): Promise<Offered> => {
-    const stated = await Promise.all(backends.map(capabilitiesOf))
-    if (stated.some((capabilities, i) => capabilities !== known[i])) offered = offeredBy(stated)
+    const stated = await Promise.all(backends.map(fetchCapabilities))
+    if (stated.some((capabilities, i) => capabilities !== known[i])) offered = intersectCapabilities(stated)
     known = stated
     return offered
   }
@@ -101,7 +101,7 @@ export function offeredByAll (backends: readonly Backend[], now: () => Date): ()
   }
 }
 
-async function capabilitiesOf (backend: Backend): Promise<Capabilities | undefined> {
+async function fetchCapabilities (backend: Backend): Promise<Capabilities | undefined> {
   const over = new AbortController()
   const timeout = pause(timeoutMs, undefined, { signal: over.signal }).catch(() => undefined)
   const capabilities = await Promise.race([getCapabilities(backend).catch(() => undefined), timeout])
@@ -109,13 +109,13 @@ async function capabilitiesOf (backend: Backend): Promise<Capabilities | undefin
   return capabilities
 }
 
-function offeredBy (known: Known): Offered {
-  const byAll = (isOffered: (capabilities: Capabilities) => boolean): boolean =>
+function intersectCapabilities (known: Known): Offered {
+  const isOfferedByAll = (isOffered: (capabilities: Capabilities) => boolean): boolean =>
     known.every(capabilities => capabilities === undefined || isOffered(capabilities))
   return {
-    hasType: type => byAll(({ types }) => types.length === 0 || types.includes(type)),
+    hasType: type => isOfferedByAll(({ types }) => types.length === 0 || types.includes(type)),
     hasOperation: (type, name) =>
-      byAll(({ operations }) => operations.has(`${type}/${name}`) || operations.has(name)),
-    hasParameter: (type, name) => byAll(capabilities => hasSearchParameter(capabilities, type, name))
+      isOfferedByAll(({ operations }) => operations.has(`${type}/${name}`) || operations.has(name)),
+    hasParameter: (type, name) => isOfferedByAll(capabilities => hasSearchParameter(capabilities, type, name))
   }
 }

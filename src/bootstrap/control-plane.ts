@@ -1,7 +1,7 @@
 import type { FastifyPluginAsync, FastifyBaseLogger } from 'fastify'
 import type { Config } from '../config/schema.js'
-import { oidcClientSecret } from '../config/secrets.js'
-import { localLink } from '../control-plane/sync/local.js'
+import { readOidcClientSecret } from '../config/secrets.js'
+import { createLocalLink } from '../control-plane/sync/local.js'
 import type { ControlStore } from '../control-plane/store/store.js'
 import { unstyledErrorPages } from '../control-plane/dashboard/errors.js'
 import { dashboard } from '../control-plane/dashboard/routes.js'
@@ -12,8 +12,8 @@ import { linkRoutes } from '../control-plane/sync/routes.js'
 import { management } from '../control-plane/admin-api/routes.js'
 import { BackgroundTask } from '../time/background-task.js'
 import type { Disposables, ServiceParts } from './parts.js'
-import { gatewayName, ownUrl } from './own-config.js'
-import { linkedStore, openDatabase } from './control-store.js'
+import { getGatewayName, getOwnUrl } from './own-config.js'
+import { toLinkedStore, openDatabase } from './control-store.js'
 import { WebhookDeliverer } from '../events/webhooks/deliverer.js'
 import type { Metrics } from '../observability/metrics/measurements.js'
 
@@ -40,20 +40,20 @@ export async function openControlSide (
 ): Promise<ControlSide> {
   const store = await openDatabase(config, { environment, now }, closers)
   closers.add(deleteOldEvents(store, { days: config.events.days, now, log }))
-  const linked = linkedStore(store)
+  const linked = toLinkedStore(store)
   const webhooks = openWebhooks(config, { store, version, now, log, ...metrics && { metrics } }, closers)
-  const own = ownUrl(config)
+  const own = getOwnUrl(config)
   return {
     store,
-    link: localLink(linked, gatewayName(config.control)),
-    checks: { controlDatabase: () => checkOf(store), webhooks },
+    link: createLocalLink(linked, getGatewayName(config.control)),
+    checks: { controlDatabase: () => checkDatabase(store), webhooks },
     pages: unstyledErrorPages,
     scopes: [
       async scope => {
         await scope.register(linkRoutes, {
           prefix: '/control/v1/link',
           store: linked,
-          gatewayWith: token => gatewayWith(store, token)
+          findGatewayName: token => findGatewayName(store, token)
         })
       },
       async scope => {
@@ -69,7 +69,7 @@ export async function openControlSide (
           gatewayUrl: config.dashboard.gatewayUrl ?? own,
           now,
           url: own,
-          clientSecret: oidcClientSecret(config, environment),
+          clientSecret: readOidcClientSecret(config, environment),
           ...member && { signInCounter: member.windows('signIns') }
         })
       }
@@ -93,13 +93,13 @@ function deleteOldEvents (
   return { close: () => task.stop() }
 }
 
-async function gatewayWith (store: ControlStore, token: string): Promise<string | undefined> {
-  const found = await store.tokens.whoHas(token)
+async function findGatewayName (store: ControlStore, token: string): Promise<string | undefined> {
+  const found = await store.tokens.findBySecret(token)
   return found?.role === 'gateway' ? found.name : undefined
 }
 
-async function checkOf (store: ControlStore): Promise<Check> {
-  await store.changesAfter({ feedId: '', seq: 0 }, 1)
+async function checkDatabase (store: ControlStore): Promise<Check> {
+  await store.listChangesAfter({ feedId: '', seq: 0 }, 1)
   return { status: 'ok' }
 }
 
@@ -107,7 +107,7 @@ async function checkOf (store: ControlStore): Promise<Check> {
 const noticedFailures = 7
 
 /** In seconds; 0 where there is none, and where the clock was set back. */
-function ageOf (oldest: string | undefined, now: Date): number {
+function toAgeSeconds (oldest: string | undefined, now: Date): number {
   return oldest === undefined ? 0 : Math.max(0, (now.getTime() - Date.parse(oldest)) / 1_000)
 }
 
@@ -135,7 +135,7 @@ function openWebhooks (
     log,
     ...metrics && { onAttempt: metrics.webhookAttempted }
   }))
-  metrics?.watch({ oldestEventSeconds: async () => ageOf(await queue.oldest(), now()) })
+  metrics?.watch({ oldestEventSeconds: async () => toAgeSeconds(await queue.findOldestEventTime(), now()) })
   const sweeping = new BackgroundTask(async () => {
     await webhooks.deleteBefore(new Date(now().getTime() - days * dayMs)).catch((error: unknown) => {
       log.warn({ err: error }, 'old deliveries of webhooks could not be deleted')

@@ -48,7 +48,7 @@ export async function openClient (
  * Reports a failed renewal while the older credential is still valid, when there is time to react. Names no datastore,
  * since the check is public.
  */
-export function credentialsCheck (authorizations: readonly Authorization[]): () => Promise<Check> {
+export function createCredentialsCheck (authorizations: readonly Authorization[]): () => Promise<Check> {
   return async () =>
     authorizations.some(({ isFailing }) => isFailing)
       ? {

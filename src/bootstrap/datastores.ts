@@ -5,15 +5,15 @@ import { Breaker } from '../backends/breaker.js'
 import type { Disposables, ServiceParts } from './parts.js'
 import type { Authorization } from '../backends/authentication/authorization.js'
 import { defaultConnections, HttpBackend } from '../backends/http-backend.js'
-import { observedBackend, type Observers } from '../backends/observed-backend.js'
-import { routing, type RoutingKey } from '../backends/routing.js'
+import { observeBackend, type Observers } from '../backends/observed-backend.js'
+import { createRouting, type RoutingKey } from '../backends/routing.js'
 import { TenantConcurrency } from '../backends/shares.js'
 import type { Config } from '../config/schema.js'
 import type { Check } from '../http/health.js'
 import { startSandbox } from '../sandbox/sandbox.js'
 import { logCapabilities } from './capabilities.js'
-import { credentialsCheck, openClient, type ClientParts } from './datastore-client.js'
-import { openedFile } from './startup-errors.js'
+import { createCredentialsCheck, openClient, type ClientParts } from './datastore-client.js'
+import { openDataFile } from './startup-errors.js'
 
 /** The circuit breakers of the datastores, by their names. */
 type CircuitBreakers = Readonly<Record<string, Breaker>>
@@ -72,15 +72,15 @@ export async function openDatastores (config: Config,
   { log, logsCapabilities = false, ...parts }: DatastoreParts & Pick<ServiceParts, 'log' | 'logsCapabilities'>,
   closers: Disposables): Promise<OpenDatastores> {
   const { test, live, dedicated } = config.routing
-  const sandboxes = datastoreNames(config).filter(name => isSandbox(config, name))
+  const sandboxes = listDatastoreNames(config).filter(name => isSandbox(config, name))
   if (sandboxes.length > 0) {
     log.warn({ datastores: sandboxes },
       'these datastores are embedded sandboxes, for evaluation only, never for real records')
   }
   const backends: Record<string, Backend> = {}
   const authorizations: Authorization[] = []
-  for (const name of datastoreNames(config)) {
-    backends[name] = observedBackend(
+  for (const name of listDatastoreNames(config)) {
+    backends[name] = observeBackend(
       await openDatastore(config, name, {
         ...parts,
         log,
@@ -94,19 +94,19 @@ export async function openDatastores (config: Config,
   const circuits = openCircuits(Object.values(backends), log, closers)
   const external = Object.values(backends).filter(({ name }) => !isSandbox(config, name))
   if (logsCapabilities) closers.add(logCapabilities(external, log))
-  const routed = routing({ datastores: backends, plans: Object.keys(config.plans), test, live, dedicated })
+  const routed = createRouting({ datastores: backends, plans: Object.keys(config.plans), test, live, dedicated })
   const incidents = new Set<string>()
-  const ways = Object.fromEntries(
-    Object.values(backends).map(backend => [backend.name, wayTo(backend, config, circuits)])
+  const backendLookups = Object.fromEntries(
+    Object.values(backends).map(backend => [backend.name, createBackendLookup(backend, config, circuits)])
   )
   return {
-    backendFor: owner => ways[routed(owner).name]!(owner.tenantId),
+    backendFor: owner => backendLookups[routed(owner).name]!(owner.tenantId),
     onIncident: name => {
       incidents.add(name)
     },
     checks: {
-      ...checksOf(backends, config.routing, { circuits, incidents }),
-      ...showsCredentials(config) && { datastoreCredentials: credentialsCheck(authorizations) }
+      ...createDatastoreChecks(backends, config.routing, { circuits, incidents }),
+      ...usesCredentials(config) && { datastoreCredentials: createCredentialsCheck(authorizations) }
     },
     circuits,
     shared: [...new Set([test, live])].map(name => backends[name]!),
@@ -115,26 +115,28 @@ export async function openDatastores (config: Config,
 }
 
 /** Organizations whose client for a shared datastore is cached; the share of an evicted one is counted all the same. */
-const maxWays = 1_000
+const maxTenantBackends = 1_000
 
 /**
  * The client of each organization for a datastore that it was routed to: through the circuit, and if the datastore is
  * shared, with no more than a share of its connections.
  */
-function wayTo (backend: Backend, config: Config, circuits: CircuitBreakers): (tenantId: string) => Backend {
+function createBackendLookup (
+  backend: Backend, config: Config, circuits: CircuitBreakers
+): (tenantId: string) => Backend {
   const circuit = circuits[backend.name]!
   if (!isShared(config, backend)) {
     const guarded = circuit.guard(backend)
     return () => guarded
   }
   const shares = new TenantConcurrency()
-  const max = shareOf(config, backend)
+  const max = computeTenantShare(config, backend)
   // Outside of the share, where nothing waits for those that wait for a response.
-  const ways = new LRUCache<string, Backend>({
-    max: maxWays,
-    memoMethod: tenantId => circuit.guard(shares.of(backend, tenantId, max))
+  const tenantBackends = new LRUCache<string, Backend>({
+    max: maxTenantBackends,
+    memoMethod: tenantId => circuit.guard(shares.limit(backend, tenantId, max))
   })
-  return tenantId => ways.memo(tenantId)
+  return tenantId => tenantBackends.memo(tenantId)
 }
 
 /** Whether the datastore serves several organizations. */
@@ -143,16 +145,16 @@ function isShared ({ routing: { test, live } }: Config, { name }: Backend): bool
 }
 
 /** Half of the connections: a single organization never has all of them. */
-function shareOf ({ datastores }: Config, { name }: Backend): number {
+function computeTenantShare ({ datastores }: Config, { name }: Backend): number {
   return Math.ceil((datastores[name]?.connections ?? defaultConnections) / 2)
 }
 
-function showsCredentials ({ datastores }: Config): boolean {
+function usesCredentials ({ datastores }: Config): boolean {
   return Object.values(datastores).some(({ auth }) => auth.type !== 'none')
 }
 
 /** The names of all datastores, sandboxes last. */
-export function datastoreNames ({ datastores, routing: { test, live } }: Config): string[] {
+export function listDatastoreNames ({ datastores, routing: { test, live } }: Config): string[] {
   return [...new Set([...Object.keys(datastores), test, live])]
 }
 
@@ -165,17 +167,17 @@ export function isSandbox ({ datastores }: Config, name: string): boolean {
 }
 
 /** The database file of a sandbox. */
-export function sandboxFile ({ dataDirectory }: Config, name: string): string {
+export function getSandboxFile ({ dataDirectory }: Config, name: string): string {
   return join(dataDirectory, `sandbox-${name}.db`)
 }
 
-/** One of the {@link datastoreNames}, to be closed by the closers. */
+/** One of the {@link listDatastoreNames}, to be closed by the closers. */
 export async function openDatastore (config: Config, name: string,
   { closers, ...parts }: ClientParts & { readonly closers: Disposables }): Promise<Backend> {
   const datastore = config.datastores[name]
   if (datastore !== undefined && !isSandbox(config, name)) return closers.add(await openClient(name, datastore, parts))
   const sandbox = closers.add(
-    await openedFile(sandboxFile(config, name), file => startSandbox({ file, now: parts.now }))
+    await openDataFile(getSandboxFile(config, name), file => startSandbox({ file, now: parts.now }))
   )
   return closers.add(new HttpBackend({ name, baseUrl: sandbox.url }))
 }
@@ -190,17 +192,17 @@ interface States {
  * The checks by the mode that the datastores serve, because the names of dedicated ones may be those of customers, and
  * the health is public.
  */
-function checksOf (backends: Readonly<Record<string, Backend>>, { test, live, dedicated }: Config['routing'],
+function createDatastoreChecks (backends: Readonly<Record<string, Backend>>, { test, live, dedicated }: Config['routing'],
   states: States): OpenDatastores['checks'] {
   const own = [...new Set(Object.values(dedicated))]
   return {
-    testDatastore: () => checkOf([backends[test]!], states),
-    liveDatastore: () => checkOf([backends[live]!], states),
-    ...(own.length > 0 ? { dedicatedDatastores: () => checkOf(own.map(name => backends[name]!), states) } : {})
+    testDatastore: () => checkDatastores([backends[test]!], states),
+    liveDatastore: () => checkDatastores([backends[live]!], states),
+    ...(own.length > 0 ? { dedicatedDatastores: () => checkDatastores(own.map(name => backends[name]!), states) } : {})
   }
 }
 
-async function checkOf (backends: readonly Backend[], { circuits, incidents }: States): Promise<Check> {
+async function checkDatastores (backends: readonly Backend[], { circuits, incidents }: States): Promise<Check> {
   const results = await Promise.all(backends.map(backend => backend.probe()))
   const circuit = backends.some(({ name }) => circuits[name]!.state === 'open') ? 'open' : 'closed'
   const isolation = backends.some(({ name }) => incidents.has(name)) ? 'incident' : 'ok'

@@ -1,14 +1,14 @@
 import accepts from '@fastify/accepts'
 import fastify from 'fastify'
-import { describedRoutes, type DescribedRoutes } from '../api/openapi/described-routes.js'
+import { collectDescribedRoutes, type DescribedRoutes } from '../api/openapi/described-routes.js'
 import { documentation } from '../api/openapi/routes.js'
 import { eventRoutes } from '../api/events/routes.js'
 import { webhookRoutes } from '../api/webhooks/routes.js'
 import { health } from '../http/health.js'
 import { metadata } from '../http/metadata.js'
-import { downloads } from '../jobs/downloads.js'
+import { jobFileRoute } from '../jobs/downloads.js'
 import { exportRoute } from '../jobs/export/routes.js'
-import { writeResults } from '../jobs/import/results.js'
+import { importResultsRoute } from '../jobs/import/results.js'
 import { importRoute } from '../jobs/import/routes.js'
 import { jobRoutes } from '../jobs/job-routes.js'
 import { usageRoute } from '../limits/usage-route.js'
@@ -33,15 +33,15 @@ export async function describeRoutes (
   await app.register(async scope => {
     await scope.register(usageRoute, { plans: unused, months: unused })
     await scope.register(jobRoutes, { jobs: unused, url: '', now: unused })
-    await scope.register(downloads, { jobs: unused, spool: unused })
+    await scope.register(jobFileRoute, { jobs: unused, spool: unused })
     await scope.register(exportRoute, { jobs: unused, spool: unused, mappings: [], url: '' })
     await scope.register(importRoute, { jobs: unused, spool: unused, rules: unused, url: '', bodyBytes: 1 })
-    await scope.register(writeResults, { jobs: unused, spool: unused })
+    await scope.register(importResultsRoute, { jobs: unused, spool: unused })
     if (hasEvents) await scope.register(eventRoutes, { feed: unused, cursors: unused })
     await scope.register(webhookRoutes, { webhooks: unused, hasEvents })
   }, { prefix: '/v1' })
   await app.ready()
-  const described = describedRoutes(app)
+  const described = collectDescribedRoutes(app)
   await app.close()
   return described
 }

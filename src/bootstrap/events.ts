@@ -7,7 +7,7 @@ import { ChangeResolver, type FindMade } from '../events/change-resolver.js'
 import type { LogState } from '../events/log/file.js'
 import { EventLog } from '../events/log.js'
 import type { Check } from '../http/health.js'
-import { brokenFiles } from '../control-plane/outbox/file-writer.js'
+import { listBrokenFiles } from '../control-plane/outbox/file-writer.js'
 import { countLines, type BatchAck } from '../control-plane/outbox/batch.js'
 import { BatchSender } from '../control-plane/outbox/sender.js'
 import { BackgroundTask } from '../time/background-task.js'
@@ -15,7 +15,7 @@ import type { Disposables } from './parts.js'
 
 /** The event log of a gateway, as it is sent to its control plane. */
 export interface OpenEvents {
-  readonly recorderOf: EventLog['recorderOf']
+  readonly recorderOf: EventLog['createRecorder']
   /** Begins to find out what became of changes without an outcome. Call it once datastores can be reached. */
   readonly resolveWith: (findMade: FindMade) => void
   readonly check: () => EventsCheck
@@ -61,23 +61,23 @@ export async function openEvents (
   await eventLog.open()
   const { sender, sent } = sendEvents(eventLog, { link, log }, closers)
   const state = watchState(eventLog, closers)
-  const oldestUnsentSeconds = (): number => {
+  const getOldestUnsentSeconds = (): number => {
     const { oldestUnsent } = state()
     return oldestUnsent === undefined ? 0 : Math.max(0, (now().getTime() - Date.parse(oldestUnsent)) / 1_000)
   }
   return {
-    recorderOf: source => eventLog.recorderOf(source),
+    recorderOf: source => eventLog.createRecorder(source),
     resolveWith: findMade => {
       const resolver = new ChangeResolver({ eventLog, findMade, now, log })
       closers.add({ close: () => resolver.stop() })
     },
     check: () => {
-      const broken = brokenFiles(file)
-      const isOk = !eventLog.isFailing && broken.length === 0 && oldestUnsentSeconds() < noticedAfterSeconds
+      const broken = listBrokenFiles(file)
+      const isOk = !eventLog.isFailing && broken.length === 0 && getOldestUnsentSeconds() < noticedAfterSeconds
       return {
         status: isOk ? 'ok' : 'degraded',
         unresolvedChanges: eventLog.unresolved,
-        oldestUnsentSeconds: Math.round(oldestUnsentSeconds()),
+        oldestUnsentSeconds: Math.round(getOldestUnsentSeconds()),
         failedSendings: sender.failures,
         broken
       }
@@ -85,7 +85,7 @@ export async function openEvents (
     counts: () => ({
       appended: eventLog.appended,
       sent: sent(),
-      oldestUnsentSeconds: oldestUnsentSeconds(),
+      oldestUnsentSeconds: getOldestUnsentSeconds(),
       unresolved: eventLog.unresolved,
       bytes: state().bytes
     })
@@ -119,7 +119,7 @@ function sendEvents (
 function watchState (eventLog: EventLog, closers: Disposables): () => LogState {
   let state: LogState = { bytes: 0, intents: 0 }
   const watching = new BackgroundTask(async () => {
-    state = await eventLog.state().catch(() => state)
+    state = await eventLog.readState().catch(() => state)
     return stateEveryMs
   })
   closers.add({ close: () => watching.stop() })

@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import type { FastifyPluginAsync, FastifyBaseLogger } from 'fastify'
 import type { Config } from '../config/schema.js'
 import type { GatewayOptions } from '../app.js'
-import { cursorSecret, redisUrl } from '../config/secrets.js'
-import { capabilityStatements } from '../http/capability-statement.js'
+import { ensureCursorSecret, readRedisUrl } from '../config/secrets.js'
+import { buildCapabilityStatements } from '../http/capability-statement.js'
 import { Readiness } from '../http/readiness.js'
 import { IdempotencyStore } from '../idempotency/keyed-requests.js'
 import { RequestFile } from '../idempotency/request-file.js'
@@ -13,8 +13,8 @@ import { FairConcurrencyLimiter } from '../limits/concurrency-limiter.js'
 import { usageRoute } from '../limits/usage-route.js'
 import type { ControlPlaneClient } from '../control-plane/sync/link.js'
 import { mappings } from '../mappings/registry.js'
-import { openApiDocument } from '../api/openapi/document.js'
-import { eventRoutes, refuseEventRoutes } from '../api/events/routes.js'
+import { buildOpenApiDocument } from '../api/openapi/document.js'
+import { eventRoutes, disabledEventRoutes } from '../api/events/routes.js'
 import { passthrough, passthroughOptions } from '../api/passthrough/routes.js'
 import { resources } from '../api/resources/routes.js'
 import { createCursors } from '../tenant-guard/cursor.js'
@@ -22,21 +22,21 @@ import type { OpenAuditLog } from './audit-log.js'
 import type { Disposables, ServiceParts } from './parts.js'
 import { openBulk } from './bulk.js'
 import type { OpenDatastores } from './datastores.js'
-import { guardedStores } from './guarded-stores.js'
-import { ownUrl } from './own-config.js'
+import { createGuardedStoreOpener } from './guarded-stores.js'
+import { getOwnUrl } from './own-config.js'
 import type { OpenKeys } from './keys.js'
-import { offeredByAll } from './capabilities.js'
+import { cacheCommonCapabilities } from './capabilities.js'
 import type { Mapping } from '../mappings/core/mapping.js'
 import type { Offered } from '../tenant-guard/capabilities.js'
-import { gaugeSources } from './metrics.js'
+import { createGaugeSources } from './metrics.js'
 import { openReports } from './reports.js'
 import { warnAboutConfig } from './warnings.js'
 import type { OpenUsage } from './usage.js'
 import { openRecordAccess } from './record-access.js'
-import { JobThread, runsJobThread } from './job-thread/job-thread.js'
+import { JobThread, hasJobThread } from './job-thread/job-thread.js'
 import { sendLeftOver } from './processes/left-over.js'
 import type { ProcessMember } from './processes/member.js'
-import { openedFile } from './startup-errors.js'
+import { openDataFile } from './startup-errors.js'
 import { subscriptionRoutes } from '../api/passthrough/subscriptions/routes.js'
 import { webhookRoutes } from '../api/webhooks/routes.js'
 import type { Environment } from '../config/environment.js'
@@ -76,15 +76,15 @@ export async function openGatewaySide (
   const checks = {
     usage: usage.check,
     ...events && { events: events.check },
-    ...(shared ? { sharedCounts: () => redisHealthCheck(shared) } : {}),
+    ...(shared ? { sharedCounts: () => checkRedis(shared) } : {}),
     ...(member && { processes: member.check }),
     ...datastores.checks
   }
   const keyedRequests = closers.add(await openIdempotencyStore(config, { shared, now, member }))
-  const url = ownUrl(config)
+  const url = getOwnUrl(config)
   await sendLeftOver(config, { link, findMade: findIntended, now, log, member }, closers)
-  const storeFor = guardedStores(openTenantContext)
-  const thread = runsJobThread(config)
+  const storeFor = createGuardedStoreOpener(openTenantContext)
+  const thread = hasJobThread(config)
     ? closers.add(new JobThread(config, { ...parts, ofAll, months: usage.months, onIncident: datastores.onIncident }))
     : undefined
   const bulk = openBulk(config, { ...access, link, url, now, log, metrics, thread }, closers)
@@ -94,7 +94,7 @@ export async function openGatewaySide (
   const allChecks = {
     keys: keys.check, ...checks, ...(audit?.check && { auditEvents: audit.check }), bulk: bulk.check
   }
-  metrics?.watch(gaugeSources({ keys, ownership, usage, shared, bulk, audit, events, checks: allChecks, now }))
+  metrics?.watch(createGaugeSources({ keys, ownership, usage, shared, bulk, audit, events, checks: allChecks, now }))
   const opened = { datastores, keys, usage, shared, keyedRequests, url, storeFor, audit, bulk, link, checks: allChecks }
   return { options: toGatewayOptions(config, parts, opened), keys, sandboxes: datastores.sandboxes }
 }
@@ -107,7 +107,7 @@ async function openIdempotencyStore (
   const storage = shared
     ? new SharedRequests(shared)
     : member?.requests ??
-      await openedFile(join(dataDirectory, 'idempotency.db'), file => new RequestFile({ file, now }))
+      await openDataFile(join(dataDirectory, 'idempotency.db'), file => new RequestFile({ file, now }))
   return new IdempotencyStore({ storage, now })
 }
 
@@ -119,7 +119,7 @@ interface Opened {
   readonly shared: Awaited<ReturnType<typeof openSharedCounts>>
   readonly keyedRequests: IdempotencyStore
   readonly url: string
-  readonly storeFor: ReturnType<typeof guardedStores>
+  readonly storeFor: ReturnType<typeof createGuardedStoreOpener>
   readonly audit: OpenAuditLog | undefined
   readonly bulk: ReturnType<typeof openBulk>
   readonly checks: GatewayOptions['checks']
@@ -141,7 +141,7 @@ function toGatewayOptions (
     readiness,
     connections: config.limits.connections,
     overload: config.overload,
-    ...observing({ metrics, traces, audit }),
+    ...toObservers({ metrics, traces, audit }),
     trustedProxies: config.trustedProxies,
     now,
     version,
@@ -152,16 +152,16 @@ function toGatewayOptions (
     failedAttemptsPerMinute: config.limits.failedAttemptsPerMinute,
     countUsage: usage.count,
     months: usage.months,
-    ...limiters(config, member),
+    ...createLimiters(config, member),
     checks,
-    ...documents(config, { version, now, shared: datastores.shared }),
+    ...buildDocuments(config, { version, now, shared: datastores.shared }),
     openRoutes: bulk.openRoutes,
-    ...gatewayRoutes(config, now, opened)
+    ...buildGatewayRoutes(config, now, opened)
   }
 }
 
 /** What limits requests: this process, or all of those that serve with it. */
-function limiters (
+function createLimiters (
   { limits: { inFlightPerOrganization: permits } }: Config, member: ProcessMember | undefined
 ): Pick<GatewayOptions, 'concurrency' | 'counter' | 'attemptCounter'> {
   if (member === undefined) return { concurrency: new FairConcurrencyLimiter({ permits }) }
@@ -172,7 +172,7 @@ function limiters (
   }
 }
 
-function gatewayRoutes (
+function buildGatewayRoutes (
   config: Config, now: () => Date, { storeFor, keyedRequests, url, bulk, usage, link }: Opened
 ): Pick<GatewayOptions, 'fhir' | 'fhirOptions' | 'routes'> {
   const fhirOptions = {
@@ -189,7 +189,7 @@ function gatewayRoutes (
     fhirOptions: scope => passthroughOptions(scope, { fhirBase: `${url}/v1/fhir` }),
     routes: [
       scope => usageRoute(scope, { plans: config.plans, months: usage.months }),
-      config.events.enabled ? eventsScope(config, { feed: link.events, now }) : refuseEventRoutes,
+      config.events.enabled ? createEventsPlugin(config, { feed: link.events, now }) : disabledEventRoutes,
       ...bulk.routes,
       scope => webhookRoutes(scope, { webhooks: link.webhooks, hasEvents: config.events.enabled }),
       scope => resources(scope, { mappings, storeFor, keyedRequests, now, url, newUrl })
@@ -197,23 +197,23 @@ function gatewayRoutes (
   }
 }
 
-function eventsScope (
+function createEventsPlugin (
   config: Config,
   { feed, now }: { readonly feed: ControlPlaneClient['events'], readonly now: () => Date }
 ): FastifyPluginAsync {
   // A cursor is valid as long as the events after it are retained.
-  const cursors = createCursors({ key: cursorSecret(config), now, lifetimeMinutes: config.events.days * 24 * 60 })
+  const cursors = createCursors({ key: ensureCursorSecret(config), now, lifetimeMinutes: config.events.days * 24 * 60 })
   return scope => eventRoutes(scope, { feed, cursors })
 }
 
 /** The documents of the gateway about itself. */
-function documents (
+function buildDocuments (
   config: Config,
   { version, now, shared }: Pick<ServiceParts, 'version' | 'now'> & Pick<OpenDatastores, 'shared'>
 ): Pick<GatewayOptions, 'capabilityStatement' | 'fhirStatement' | 'offered' | 'document'> {
-  const { full, fhir } = capabilityStatements(mappings, {
+  const { full, fhir } = buildCapabilityStatements(mappings, {
     version,
-    url: ownUrl(config),
+    url: getOwnUrl(config),
     date: now(),
     fetchesImports: config.bulk.importHosts.length > 0,
     hasEvents: config.events.enabled
@@ -221,15 +221,15 @@ function documents (
   return {
     capabilityStatement: full,
     fhirStatement: fhir,
-    offered: offeredByAll(shared, now),
-    document: (offered, described) => openApiDocument(offeredAmong(mappings, offered), {
+    offered: cacheCommonCapabilities(shared, now),
+    document: (offered, described) => buildOpenApiDocument(filterOfferedMappings(mappings, offered), {
       version, url: config.publicUrl ?? '/', described
     })
   }
 }
 
 /** The resources, with the filters, that the datastores have. */
-function offeredAmong (mappings: readonly Mapping[], { hasType, hasParameter }: Offered): readonly Mapping[] {
+function filterOfferedMappings (mappings: readonly Mapping[], { hasType, hasParameter }: Offered): readonly Mapping[] {
   return mappings
     .filter(({ type }) => hasType(type))
     .map(mapping => ({
@@ -241,7 +241,7 @@ function offeredAmong (mappings: readonly Mapping[], { hasType, hasParameter }: 
 }
 
 /** Who looks on at each request, as far as anybody does. */
-function observing ({
+function toObservers ({
   metrics,
   traces,
   audit
@@ -258,14 +258,14 @@ async function openSharedCounts (
   { environment, log }: { readonly environment: Environment; readonly log: FastifyBaseLogger },
   closers: Disposables
 ): Promise<SharedRateLimitStore | undefined> {
-  const url = redisUrl(config, environment)
+  const url = readRedisUrl(config, environment)
   if (url === undefined) return undefined
   // The client needs a tenth of a second to load, which a gateway without shared counts avoids.
-  const { sharedCounts } = await import('../limits/shared-counts.js')
-  return closers.add(sharedCounts({ url, log }))
+  const { connectRateLimitStore } = await import('../limits/shared-counts.js')
+  return closers.add(connectRateLimitStore({ url, log }))
 }
 
 /** Whether requests are counted over all gateways, or by each for itself. */
-function redisHealthCheck (shared: SharedRateLimitStore): Check {
+function checkRedis (shared: SharedRateLimitStore): Check {
   return { status: shared.isUsable() ? 'ok' : 'degraded' }
 }

@@ -1,6 +1,6 @@
 import type { FastifyBaseLogger, FastifyRequest } from 'fastify'
 import type { Config } from '../config/schema.js'
-import { cursorSecret } from '../config/secrets.js'
+import { ensureCursorSecret } from '../config/secrets.js'
 import type { ChangeSource } from '../events/log.js'
 import type { ChangeOwner, ChangeRecorder } from '../events/intent.js'
 import { createCursors } from '../tenant-guard/cursor.js'
@@ -41,12 +41,12 @@ interface ContextOwner extends ChangeOwner { readonly scopes?: readonly Scope[] 
 /** Opens access to one tenant's part of a datastore. */
 export type OpenTenantContext = (owner: ContextOwner, requestContext: RequestContext) => TenantContext
 
-export function tenantContexts (
+export function createTenantContextOpener (
   config: Config,
   { backendFor, onIncident: noteIncident }: Pick<OpenDatastores, 'backendFor' | 'onIncident'>,
   { url, now, ownership, recorderOf, onIncident, onDifferences }: TenantContextParts
 ): OpenTenantContext {
-  const cursors = createCursors({ key: cursorSecret(config), now })
+  const cursors = createCursors({ key: ensureCursorSecret(config), now })
   return (owner, { id, log, waiting, accesses, form = 'fhir' }) => ({
     backend: backendFor(owner),
     tenant: { id: owner.tenantId, system: config.tenantSystem },
@@ -55,8 +55,8 @@ export function tenantContexts (
     cursors,
     requestId: id,
     ...waiting && { timer: waiting },
-    ...accessOf(owner.scopes, form),
-    ...recorderOf && { changes: recorderOf({ owner: changeOwnerOf(owner), requestId: id }) },
+    ...toTypeAccess(owner.scopes, form),
+    ...recorderOf && { changes: recorderOf({ owner: toChangeOwner(owner), requestId: id }) },
     fhirBase: `${url}/v1/fhir`,
     ...(accesses !== undefined && {
       onAccess: access => {
@@ -78,12 +78,12 @@ export function tenantContexts (
 }
 
 /** What is written down of an owner, who may be a caller with much more. */
-function changeOwnerOf ({ tenantId, mode, plan, datastore }: ChangeOwner): ChangeOwner {
+function toChangeOwner ({ tenantId, mode, plan, datastore }: ChangeOwner): ChangeOwner {
   return { tenantId, mode, plan, ...datastore !== undefined && { datastore } }
 }
 
 /** Opens, for each request, the part of its datastore that belongs to its caller's tenant. */
-export function guardedStores (
+export function createGuardedStoreOpener (
   openTenantContext: OpenTenantContext
 ): (request: FastifyRequest, form: RecordForm) => TenantStore {
   return ({ caller, id, log, waiting, accesses }, form) =>
@@ -91,14 +91,14 @@ export function guardedStores (
 }
 
 /** What a key with limits may read; nothing for one without. */
-function accessOf (scopes: readonly Scope[] | undefined, form: RecordForm): { readonly access?: TypeAccess } {
+function toTypeAccess (scopes: readonly Scope[] | undefined, form: RecordForm): { readonly access?: TypeAccess } {
   if (scopes === undefined || !isLimited(scopes, 'read')) return {}
-  const permits = (effect: Effect, type: string): boolean =>
+  const isPermitted = (effect: Effect, type: string): boolean =>
     may(scopes, effect, form === 'fhir' ? { fhirType: type } : { type })
   return {
     access: {
-      mayRead: type => permits('read', type),
-      mayReferTo: type => permits('read', type) || permits('write', type),
+      mayRead: type => isPermitted('read', type),
+      mayReferTo: type => isPermitted('read', type) || isPermitted('write', type),
       limits: simplifyScopes(scopes).join(' ')
     }
   }

@@ -4,7 +4,7 @@ import type { FastifyBaseLogger } from 'fastify'
 import type { Config } from '../config/schema.js'
 import type { ControlStore } from '../control-plane/store/store.js'
 import type { Check } from '../http/health.js'
-import { authenticator, isFresh, type Authenticate } from '../keys/authenticate.js'
+import { createAuthenticator, isFresh, type Authenticate } from '../keys/authenticate.js'
 import { KeyCache } from '../keys/cache.js'
 import type { Batch, ChangeFeed, Position } from '../keys/change-feed.js'
 import { Follower } from '../keys/follower.js'
@@ -14,7 +14,7 @@ import { Replica } from '../keys/replica.js'
 export interface OpenKeys {
   readonly authenticate: Authenticate
   /** The copy's state of an organization. */
-  readonly organization: Replica['organization']
+  readonly organization: Replica['findOrganization']
   /** Whether a key is revoked according to the copy. */
   readonly isRevoked: (keyId: string) => boolean
   /** Whether keys can be checked: the copy is complete, and no older than it may be. */
@@ -28,7 +28,7 @@ export interface OpenKeys {
   /** Resolves when the copy is complete for the first time since the start. */
   readonly isCaughtUp: Promise<void>
   /** Resolves when the copy has all changes that a control store in the same process has now. */
-  readonly catchUp: (control: Pick<ControlStore, 'changesAfter'>) => Promise<void>
+  readonly catchUp: (control: Pick<ControlStore, 'listChangesAfter'>) => Promise<void>
   readonly close: () => Promise<void>
 }
 
@@ -52,17 +52,17 @@ export function openKeys ({ dataDirectory, keys }: Config, { feed, now, log, onA
   const cache = new KeyCache({ lookup: hash => replica.find(hash) })
   const follower = new Follower({ feed, replica, cache, now, log, onApplied })
   return {
-    authenticate: authenticator({ replica, cache, maxStalenessMinutes: keys.maxStalenessMinutes }),
-    organization: tenantId => replica.organization(tenantId),
+    authenticate: createAuthenticator({ replica, cache, maxStalenessMinutes: keys.maxStalenessMinutes }),
+    organization: tenantId => replica.findOrganization(tenantId),
     isRevoked: keyId => replica.isRevoked(keyId),
     canServe: () => isFresh(replica.syncedAt(), now(), keys.maxStalenessMinutes),
-    check: () => checkOf(replica.syncedAt(), follower.isConnected, now()),
+    check: () => checkKeys(replica.syncedAt(), follower.isConnected, now()),
     lookups: () => cache.lookups,
-    position: () => replica.position(),
+    position: () => replica.readPosition(),
     isCaughtUp: follower.caughtUp,
     catchUp: async control => {
       await follower.caughtUp
-      while (!isLatest(await control.changesAfter(replica.position(), 1))) await pause(10)
+      while (!isLatest(await control.listChangesAfter(replica.readPosition(), 1))) await pause(10)
     },
     close: async () => {
       await follower.stop()
@@ -75,7 +75,7 @@ function isLatest ({ isSnapshot, changes }: Batch): boolean {
   return !isSnapshot && changes.length === 0
 }
 
-function checkOf (syncedAt: Date | undefined, isConnected: boolean, now: Date): KeysCheck {
+function checkKeys (syncedAt: Date | undefined, isConnected: boolean, now: Date): KeysCheck {
   const ageSeconds = syncedAt && Math.round((now.getTime() - syncedAt.getTime()) / 1_000)
   const isOk = isConnected && ageSeconds !== undefined && ageSeconds <= noticedAfterSeconds
   return { status: isOk ? 'ok' : 'degraded', isConnected, ageSeconds: ageSeconds ?? null }

@@ -1,5 +1,5 @@
 import type { Config } from '../config/schema.js'
-import { cached, resultsOf, type Checks } from '../http/health.js'
+import { cacheHealthChecks, runHealthChecks, type Checks } from '../http/health.js'
 import type { Metrics, GaugeSources } from '../observability/metrics/measurements.js'
 import type { Disposables, ServiceParts } from './parts.js'
 import type { SharedRateLimitStore } from '../limits/shared-counts.js'
@@ -22,8 +22,8 @@ export async function openMetrics (
   const { port, host } = config.metrics
   if (port === undefined) return undefined
   // A process without metrics need not load the library.
-  const { prometheusMetrics } = await import('../observability/metrics/prometheus.js')
-  const metrics = prometheusMetrics({ version, role: config.role })
+  const { createPrometheusMetrics } = await import('../observability/metrics/prometheus.js')
+  const metrics = createPrometheusMetrics({ version, role: config.role })
   if (member !== undefined) {
     member.serveMetrics(metrics.json)
     return metrics
@@ -35,10 +35,10 @@ export async function openMetrics (
 }
 
 /** Whether each check of `/health` is ok, run no more often than `/health` runs it. */
-export function gaugeSource (checks: Checks, now: () => Date): NonNullable<GaugeSources['checks']> {
-  const requested = cached(checks, now)
+export function createCheckGauge (checks: Checks, now: () => Date): NonNullable<GaugeSources['checks']> {
+  const requested = cacheHealthChecks(checks, now)
   return async () =>
-    Object.fromEntries(Object.entries(await resultsOf(requested)).map(([name, { status }]) => [name, status === 'ok']))
+    Object.fromEntries(Object.entries(await runHealthChecks(requested)).map(([name, { status }]) => [name, status === 'ok']))
 }
 
 /** The parts of a gateway of which something can be read. */
@@ -59,7 +59,7 @@ interface ReadParts {
 }
 
 /** The gauges of a gateway's parts, readable at any time. */
-export function gaugeSources (parts: ReadParts): GaugeSources {
+export function createGaugeSources (parts: ReadParts): GaugeSources {
   const { keys, ownership, usage, shared, bulk, audit, events, checks, now } = parts
   return {
     keyLookups: keys.lookups,
@@ -74,6 +74,6 @@ export function gaugeSources (parts: ReadParts): GaugeSources {
     ...audit && { auditLog: audit.counts },
     ...audit?.eventCounts && { auditEvents: audit.eventCounts },
     ...events && { changeEvents: events.counts },
-    checks: gaugeSource(checks, now)
+    checks: createCheckGauge(checks, now)
   }
 }

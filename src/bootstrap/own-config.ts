@@ -6,19 +6,19 @@ import type { Config } from '../config/schema.js'
 import type { ProcessMember } from './processes/member.js'
 
 /** The name of the gateway of this process: the machine's name where the configuration has none. */
-export function gatewayName ({ gatewayName: name }: Config['control']): string {
+export function getGatewayName ({ gatewayName: name }: Config['control']): string {
   return name ?? (hostname().replace(/[^\w.-]/g, '-').slice(0, 100) || 'gateway')
 }
 
 /** Where clients reach this process. */
-export function ownUrl ({ publicUrl, host, port }: Config): string {
+export function getOwnUrl ({ publicUrl, host, port }: Config): string {
   return publicUrl ?? `http://${isIPv6(host) ? `[${host}]` : host}:${port}`
 }
 
 type Numbered = Pick<ProcessMember, 'number' | 'of'>
 
 /** The directory of the process with a number, for the files that it alone writes. */
-function processDirectory (dataDirectory: string, number: number): string {
+function getProcessDirectory (dataDirectory: string, number: number): string {
   return number === 1 ? dataDirectory : join(dataDirectory, `process-${number}`)
 }
 
@@ -30,7 +30,7 @@ export function toShare (config: Config, { number, of }: Numbered): Config {
     ...config,
     limits: { ...limits, connections: Math.ceil(limits.connections / of) },
     bulk: { ...bulk, jobsAtOnce: Math.floor(bulk.jobsAtOnce / of) + (number <= bulk.jobsAtOnce % of ? 1 : 0) },
-    control: number === 1 ? control : { ...control, gatewayName: `${gatewayName(control)}-${number}` },
+    control: number === 1 ? control : { ...control, gatewayName: `${getGatewayName(control)}-${number}` },
     auditLog: number === 1 || file === undefined ? auditLog : { ...auditLog, file: `${file}.process-${number}` }
   }
 }
@@ -40,21 +40,23 @@ export function toShare (config: Config, { number, of }: Numbered): Config {
  * for: the files of bulk jobs, and cursors.
  */
 export function toOwnDirectory (config: Config, { number }: Pick<Numbered, 'number'>): Config {
-  return withDirectory(config, processDirectory(config.dataDirectory, number))
+  return withDirectory(config, getProcessDirectory(config.dataDirectory, number))
 }
 
 /** The directory of a gateway's thread for bulk jobs, for the files that it alone writes. */
-export const jobThreadDirectory = (dataDirectory: string): string => join(dataDirectory, 'job-thread')
+export const getJobThreadDirectory = (dataDirectory: string): string => join(dataDirectory, 'job-thread')
 
 /** The directories of the processes with this data directory, and of their threads, there or not. */
-export function writerDirectories (dataDirectory: string, numbers = [1, ...furtherProcesses(dataDirectory)]): string[] {
+export function listWriterDirectories (
+  dataDirectory: string, numbers = [1, ...readProcessNumbers(dataDirectory)]
+): string[] {
   return numbers
-    .map(number => processDirectory(dataDirectory, number))
-    .flatMap(directory => [directory, jobThreadDirectory(directory)])
+    .map(number => getProcessDirectory(dataDirectory, number))
+    .flatMap(directory => [directory, getJobThreadDirectory(directory)])
 }
 
 /** The numbers of the processes that have a directory of their own in this one. */
-export function furtherProcesses (dataDirectory: string): number[] {
+export function readProcessNumbers (dataDirectory: string): number[] {
   if (!existsSync(dataDirectory)) return []
   return readdirSync(dataDirectory).flatMap(name => /^process-(\d+)$/.exec(name)?.[1] ?? []).map(Number)
 }
@@ -64,8 +66,8 @@ export function toJobThread (config: Config): Config {
   const { control, auditLog, dataDirectory } = config
   const { file } = auditLog
   return {
-    ...withDirectory(config, jobThreadDirectory(dataDirectory)),
-    control: { ...control, gatewayName: `${gatewayName(control)}-jobs` },
+    ...withDirectory(config, getJobThreadDirectory(dataDirectory)),
+    control: { ...control, gatewayName: `${getGatewayName(control)}-jobs` },
     auditLog: file === undefined ? auditLog : { ...auditLog, file: `${file}.job-thread` }
   }
 }

@@ -6,11 +6,11 @@ import { pino } from 'pino'
 import type { FastifyBaseLogger } from 'fastify'
 import type { Config } from '../config/schema.js'
 import { loadConfig } from '../config/load.js'
-import { logDestination, logOptions } from '../http/log.js'
+import { createLogDestination, buildLogOptions } from '../http/log.js'
 import { lockDirectory } from './lock-directory.js'
 import { openService, type Service } from './service.js'
-import { startupMessage, firstStart } from './startup-message.js'
-import { explainStartupError, namingSettings } from './startup-errors.js'
+import { formatStartupMessage, initializeControlPlane } from './startup-message.js'
+import { explainStartupError, withListenRemedy } from './startup-errors.js'
 import { joinProcesses, type ProcessMember } from './processes/member.js'
 import { version } from './version.js'
 
@@ -55,7 +55,7 @@ export async function startProcess (
 async function run (environment: NodeJS.ProcessEnv, out: StartContext['out']): Promise<void> {
   const config = loadConfig(environment)
   const now = (): Date => new Date()
-  const log = pino(logOptions(config.logLevel), logDestination(2, now))
+  const log = pino(buildLogOptions(config.logLevel), createLogDestination(2, now))
   const parts = { environment, version, now, log }
   if (cluster.isWorker) return await runMember(config, { ...parts, out })
   const unlock = lockDirectory(config)
@@ -153,10 +153,10 @@ async function begin (
   // The system gives each connection to one of the processes. Where it cannot, the first process does; a connection on
   // its way to a process that is killed hangs then.
   const sharing = member !== undefined && process.platform === 'linux' ? { reusePort: true } : {}
-  const address = await namingSettings(
+  const address = await withListenRemedy(
     app.listen({ host: config.host, port: member?.port ?? config.port, ...sharing })
   )
-  const made = member !== undefined && member.number > 1 ? {} : control && await firstStart(control, config)
+  const made = member !== undefined && member.number > 1 ? {} : control && await initializeControlPlane(control, config)
   await catchUp()
-  return startupMessage({ version, address, sandboxes, ...made }, config)
+  return formatStartupMessage({ version, address, sandboxes, ...made }, config)
 }

@@ -2,14 +2,14 @@ import type { Config } from '../config/schema.js'
 import type { FindMade } from '../events/change-resolver.js'
 import type { ControlPlaneClient } from '../control-plane/sync/link.js'
 import type { Measurements } from '../observability/metrics/measurements.js'
-import { ownershipCache } from '../tenant-guard/ownership.js'
+import { createOwnershipCache } from '../tenant-guard/ownership.js'
 import { findMade } from '../tenant-guard/writes/find-made.js'
 import { openAuditLog, type OpenAuditLog } from './audit-log.js'
 import { openDatastores, type OpenDatastores } from './datastores.js'
 import { openEvents, type OpenEvents } from './events.js'
-import { tenantContexts, type OpenTenantContext } from './guarded-stores.js'
+import { createTenantContextOpener, type OpenTenantContext } from './guarded-stores.js'
 import { openKeys, type OpenKeys } from './keys.js'
-import { ownUrl } from './own-config.js'
+import { getOwnUrl } from './own-config.js'
 import type { Disposables, ServiceParts } from './parts.js'
 import { openUsage, type OpenUsage } from './usage.js'
 
@@ -22,7 +22,7 @@ interface RecordAccess {
   readonly events: OpenEvents | undefined
   /** Absent where accesses are not audited. */
   readonly audit: OpenAuditLog | undefined
-  readonly ownership: ReturnType<typeof ownershipCache>
+  readonly ownership: ReturnType<typeof createOwnershipCache>
   readonly openTenantContext: OpenTenantContext
   /** Finds out what became of a change without an outcome. */
   readonly findIntended: FindMade
@@ -47,10 +47,10 @@ export async function openRecordAccess (
   const datastores = await openDatastores(config, { environment, now, log, logsCapabilities, ...observers }, closers)
   const usage = closers.add(await openUsage(config, { link, now, log }))
   const events = config.events.enabled ? await openEvents(config, { link, now, log }, closers) : undefined
-  const ownership = ownershipCache()
+  const ownership = createOwnershipCache()
   const { incident: onIncident, storedDifferently: onDifferences } = metrics ?? {}
-  const openTenantContext = tenantContexts(config, datastores, {
-    url: ownUrl(config), now, ownership, recorderOf: events?.recorderOf, onIncident, onDifferences
+  const openTenantContext = createTenantContextOpener(config, datastores, {
+    url: getOwnUrl(config), now, ownership, recorderOf: events?.recorderOf, onIncident, onDifferences
   })
   const findIntended: FindMade = intent =>
     findMade(openTenantContext(intent.owner, { id: intent.requestId, log }), intent)

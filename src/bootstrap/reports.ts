@@ -1,10 +1,10 @@
 import type { FastifyBaseLogger } from 'fastify'
 import type { Config } from '../config/schema.js'
-import { cached, resultsOf, type Checks } from '../http/health.js'
+import { cacheHealthChecks, runHealthChecks, type Checks } from '../http/health.js'
 import type { GatewayReport } from '../control-plane/store/gateway-store.js'
 import type { ControlPlaneClient } from '../control-plane/sync/link.js'
 import { Reporter } from '../control-plane/sync/reporter.js'
-import { gatewayName } from './own-config.js'
+import { getGatewayName } from './own-config.js'
 import type { OpenKeys } from './keys.js'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -13,16 +13,16 @@ import { base32, randomString } from '../keys/random-text.js'
 const form = /^gateway-[a-z2-7]{26}$/
 
 /** The id of the gateway with this data directory: made at the first start, and never the same for two directories. */
-function gatewayId (dataDirectory: string): string {
+function ensureGatewayId (dataDirectory: string): string {
   const file = join(dataDirectory, 'gateway.id')
-  const storedId = readIfThere(file)
+  const storedId = readIfPresent(file)
   if (form.test(storedId)) return storedId
   const made = `gateway-${randomString(base32, 26)}`
   writeFileSync(file, `${made}\n`, { mode: 0o600 })
   return made
 }
 
-function readIfThere (file: string): string {
+function readIfPresent (file: string): string {
   try {
     return readFileSync(file, 'utf8').trim()
   } catch (error) {
@@ -48,12 +48,12 @@ export function openReports (
   { link, keys, checks, version, now, log }: ReportsParts
 ): Reporter {
   const identity = {
-    gatewayId: gatewayId(dataDirectory),
-    name: gatewayName(control),
+    gatewayId: ensureGatewayId(dataDirectory),
+    name: getGatewayName(control),
     version,
     startedAt: now().toISOString()
   }
-  const statuses = statusesOf(cached(checks, now))
+  const statuses = createStatusCache(cacheHealthChecks(checks, now))
   return new Reporter({
     log,
     report: async stopping => {
@@ -71,10 +71,10 @@ export function openReports (
  * The last statuses of the checks. Only the first call waits for them: the report that a revocation has taken effect
  * must not wait for a slow datastore.
  */
-function statusesOf (checks: Checks): () => Promise<GatewayReport['checks']> {
+function createStatusCache (checks: Checks): () => Promise<GatewayReport['checks']> {
   let latest: Promise<GatewayReport['checks']> | undefined
   return () => {
-    const requested = resultsOf(checks).then(results =>
+    const requested = runHealthChecks(checks).then(results =>
       Object.fromEntries(Object.entries(results).map(([name, { status }]) => [name, status]))
     )
     const known = latest ?? requested

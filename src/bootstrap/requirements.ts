@@ -26,7 +26,7 @@ const minOpenFiles = 512
  * It must be called before anything large is imported.
  * @throws {Error} whose message says which limit to raise
  */
-export function requireOpenFiles (max: number = openFilesAllowed()): void {
+export function requireOpenFiles (max: number = readMaxOpenFiles()): void {
   if (max < minOpenFiles) {
     throw new Error(
       `this process may have only ${max} files open, and needs at least ${minOpenFiles}; raise its limit (ulimit -n, LimitNOFILE)`
@@ -35,7 +35,7 @@ export function requireOpenFiles (max: number = openFilesAllowed()): void {
 }
 
 /** Node has raised the soft limit to the hard one by now. Systems without this file have no such low limits. */
-function openFilesAllowed (): number {
+function readMaxOpenFiles (): number {
   try {
     return Number(/^Max open files\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8'))?.[1] ?? Infinity)
   } catch {

@@ -8,7 +8,7 @@ import { ensureDirectory } from '../files/ensure.js'
 import { Disposables, type ServiceParts } from './parts.js'
 import type { ControlSide } from './control-plane.js'
 import type { GatewayServices } from './gateway.js'
-import { openMetrics, gaugeSource } from './metrics.js'
+import { openMetrics, createCheckGauge } from './metrics.js'
 import { toOwnDirectory, toShare } from './own-config.js'
 import { openTraces } from '../observability/tracing.js'
 
@@ -71,15 +71,15 @@ const roles: Readonly<
     }
   },
 
-  gateway: async (...start) => await openBesideControlPlane(buildGateway, ...start),
+  gateway: async (...start) => await openWithRemoteControlPlane(buildGateway, ...start),
 
-  worker: async (...start) => await openBesideControlPlane(buildWorker, ...start),
+  worker: async (...start) => await openWithRemoteControlPlane(buildWorker, ...start),
 
   control: async (config, parts, closers) => {
     const { store, checks, scopes, pages } = await openControl(config, parts, closers)
     const { log: logger, now, version, metrics } = parts
     const readiness = new Readiness()
-    metrics?.watch({ checks: gaugeSource(checks, now) })
+    metrics?.watch({ checks: createCheckGauge(checks, now) })
     const app = closers.add(
       await buildControlPlane({
         logger,
@@ -98,7 +98,7 @@ const roles: Readonly<
   }
 }
 
-async function openBesideControlPlane (
+async function openWithRemoteControlPlane (
   build: typeof buildGateway,
   ...[config, parts, closers]: Parameters<typeof roles[Config['role']]>
 ): Promise<Opened> {

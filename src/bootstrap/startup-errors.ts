@@ -6,11 +6,11 @@ import { DatabaseUnavailable } from '../control-plane/store/control-error.js'
  * Opens a file of the data directory.
  * @throws {Error} that names the file when it is damaged, since the driver does not
  */
-export async function openedFile<T> (file: string, open: (file: string) => T | Promise<T>): Promise<T> {
+export async function openDataFile<T> (file: string, open: (file: string) => T | Promise<T>): Promise<T> {
   try {
     return await open(file)
   } catch (error) {
-    if (!/^SQLITE_(?:NOTADB|CORRUPT)/.test(codeOf(error))) throw error
+    if (!/^SQLITE_(?:NOTADB|CORRUPT)/.test(getErrorCode(error))) throw error
     throw new Error(
       `${basename(file)} in the data directory is damaged or not a database; check CLINIGATE_DATA, and see "Back up" in docs/operate.md before you move it away`,
       { cause: error }
@@ -36,9 +36,9 @@ class ListenError extends Error {}
  * The result of listening on the configured host and port.
  * @throws {ListenError} that names the setting, as far as it is one of these
  */
-export async function namingSettings<T> (listening: Promise<T>): Promise<T> {
+export async function withListenRemedy<T> (listening: Promise<T>): Promise<T> {
   return await listening.catch((error: unknown) => {
-    const remedy = listenRemedies[codeOf(error)]
+    const remedy = listenRemedies[getErrorCode(error)]
     throw remedy === undefined ? error : new ListenError(remedy, { cause: error })
   })
 }
@@ -66,7 +66,7 @@ export function explainStartupError (error: unknown): string {
   if (error instanceof DatabaseUnavailable) return error.remedy
   if (error instanceof ListenError) return error.message
   const { message, path, syscall } = error as NodeJS.ErrnoException
-  const code = codeOf(error)
+  const code = getErrorCode(error)
   if (code === 'EEXIST' || code === 'ENOTDIR') {
     return `${path} must be a directory, but is a file, a link to nothing or below one; check the setting that names it, such as CLINIGATE_DATA`
   }
@@ -79,4 +79,4 @@ export function explainStartupError (error: unknown): string {
   return remedies[/^SQLITE_[A-Z]+/.exec(code)?.[0] ?? code] ?? message
 }
 
-const codeOf = (error: unknown): string => (error as { readonly code?: string }).code ?? ''
+const getErrorCode = (error: unknown): string => (error as { readonly code?: string }).code ?? ''

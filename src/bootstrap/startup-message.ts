@@ -15,7 +15,7 @@ const by = 'first start'
  * Makes an operator where there is none, and the organization `demo` with its keys where there is no organization, so
  * that a browser and the first request need no other command.
  */
-export async function firstStart (control: ControlStore, { plans, dashboard }: Config): Promise<FirstRun> {
+export async function initializeControlPlane (control: ControlStore, { plans, dashboard }: Config): Promise<FirstRun> {
   const demo = await createDemo(control, plans)
   // Last: if a start is interrupted before it shows anything, the next one still creates an operator, who can create
   // keys.
@@ -45,7 +45,7 @@ interface Start extends FirstRun {
  * The message of a start for the person at the terminal. Secrets are shown here and nowhere else, so this never goes to
  * the log.
  */
-export function startupMessage (
+export function formatStartupMessage (
   { version, address, sandboxes, operator, demo }: Start,
   { dataDirectory, role, control, processes }: Config
 ): string {
@@ -54,9 +54,9 @@ export function startupMessage (
     control.url === undefined
       ? `The dashboard is at ${address}/dashboard`
       : `It gets its keys from the control plane at ${control.url}. /health shows the age of its key copy.`,
-    ...aboutSandboxes(sandboxes, dataDirectory),
-    ...aboutOperator(operator),
-    ...aboutDemo(demo),
+    ...formatSandboxes(sandboxes, dataDirectory),
+    ...formatOperator(operator),
+    ...formatDemo(demo),
     ''
   ].join('\n')
 }
@@ -65,7 +65,7 @@ const kinds: Readonly<Record<Config['role'], string>> = {
   all: '', gateway: ' (gateway)', control: ' (control plane)', worker: ' (worker)'
 }
 
-function aboutSandboxes (names: readonly string[], dataDirectory: string): string[] {
+function formatSandboxes (names: readonly string[], dataDirectory: string): string[] {
   if (names.length === 0) return []
   return [
     '',
@@ -74,7 +74,7 @@ function aboutSandboxes (names: readonly string[], dataDirectory: string): strin
   ]
 }
 
-function aboutOperator (operator: FirstRun['operator']): string[] {
+function formatOperator (operator: FirstRun['operator']): string[] {
   if (!operator) return []
   return [
     '',
@@ -84,7 +84,7 @@ function aboutOperator (operator: FirstRun['operator']): string[] {
   ]
 }
 
-function aboutDemo (demo: FirstRun['demo']): string[] {
+function formatDemo (demo: FirstRun['demo']): string[] {
   if (!demo) return []
   return [
     '',

@@ -5,7 +5,7 @@ import type { Config } from '../config/schema.js'
  * address.
  */
 export function warnAboutConfig (config: Config, log: { warn (fields: object, message: string): void }): void {
-  const shared = liveWhereTestIs(config)
+  const shared = listLiveOnTestServer(config)
   if (shared.length > 0) {
     log.warn(
       { test: config.routing.test, live: shared },
@@ -27,10 +27,10 @@ export function warnAboutConfig (config: Config, log: { warn (fields: object, me
 }
 
 /** The datastores of live keys that are the server of the test keys, too. */
-function liveWhereTestIs ({ datastores, routing: { test, live, dedicated } }: Config): string[] {
-  const serverOf = (name: string): string => {
+function listLiveOnTestServer ({ datastores, routing: { test, live, dedicated } }: Config): string[] {
+  const identifyServer = (name: string): string => {
     const url = datastores[name]?.url
     return url === undefined ? name : new URL(url).href.replace(/\/+$/, '')
   }
-  return [...new Set([live, ...Object.values(dedicated)])].filter(name => serverOf(name) === serverOf(test))
+  return [...new Set([live, ...Object.values(dedicated)])].filter(name => identifyServer(name) === identifyServer(test))
 }

@@ -47,11 +47,11 @@ export class ClinigateError extends Error {
 }
 
 /** The error that an answer tells of. A proxy in between may have answered in place of the gateway. */
-export function errorOf (response: Response, body: unknown): ClinigateError {
+export function toClinigateError (response: Response, body: unknown): ClinigateError {
   const facts = {
     status: response.status,
     requestId: response.headers.get('x-request-id') ?? undefined,
-    retryAfter: retryAfterOf(response)
+    retryAfter: parseRetryAfter(response)
   }
   if (!isFailure(body)) {
     return new ClinigateError('UNEXPECTED_ANSWER', `The answer ${response.status} is not one of the gateway.`, facts)
@@ -61,7 +61,7 @@ export function errorOf (response: Response, body: unknown): ClinigateError {
 }
 
 /** The seconds in Retry-After. */
-export function retryAfterOf ({ headers }: Response): number | undefined {
+export function parseRetryAfter ({ headers }: Response): number | undefined {
   const header = headers.get('retry-after')
   return header !== null && /^\d{1,9}$/.test(header) ? Number(header) : undefined
 }

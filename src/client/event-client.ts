@@ -50,7 +50,7 @@ export class EventClient {
     for (;;) {
       signal?.throwIfAborted()
       const position = cursor !== undefined && { cursor }
-      const page = await this.#nextPage(
+      const page = await this.#fetchPage(
         { ...query, ...position, count: maxEvents, wait: waitSeconds },
         { signal, onFailure }
       )
@@ -62,7 +62,7 @@ export class EventClient {
   }
 
   /** Undefined after a failure that may pass, and a pause. */
-  async #nextPage (
+  async #fetchPage (
     query: EventQuery,
     { signal, onFailure }: Pick<FollowOptions, 'signal' | 'onFailure'>
   ): Promise<EventPage | undefined> {

@@ -7,13 +7,13 @@
 import { createHash } from 'node:crypto'
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { mappings } from '../../dist/mappings/registry.js'
-import { openApiDocument } from '../../dist/api/openapi/document.js'
+import { buildOpenApiDocument } from '../../dist/api/openapi/document.js'
 import { describeRoutes } from '../../dist/bootstrap/describe-routes.js'
-import { displayName } from '../../dist/api/openapi/resource-schemas.js'
+import { getDisplayName } from '../../dist/api/openapi/resource-schemas.js'
 
-const beside = name => new URL(name, import.meta.url)
+const toFileUrl = name => new URL(name, import.meta.url)
 const described = await describeRoutes({ hasEvents: true })
-const document = slimmed(openApiDocument(mappings, { version: '', url: '/', described }))
+const document = slimDocument(buildOpenApiDocument(mappings, { version: '', url: '/', described }))
 const digest = createHash('sha256')
   .update(JSON.stringify(document))
   .update(readFileSync(import.meta.filename))
@@ -21,23 +21,23 @@ const digest = createHash('sha256')
 const firstLine = `/* eslint-disable */ // of the document ${digest}`
 
 if (!isUpToDate()) {
-  put('resource-paths.ts', resourcePaths())
-  put('openapi.ts', `${firstLine}\n${await types()}`)
+  put('resource-paths.ts', generateResourcePaths())
+  put('openapi.ts', `${firstLine}\n${await generateTypes()}`)
 }
 
 /** Whole at once, since the linter may be reading. */
 function put (name, text) {
-  writeFileSync(beside(`${name}.unfinished`), text)
-  renameSync(beside(`${name}.unfinished`), beside(name))
+  writeFileSync(toFileUrl(`${name}.unfinished`), text)
+  renameSync(toFileUrl(`${name}.unfinished`), toFileUrl(name))
 }
 
 function isUpToDate () {
-  const files = ['openapi.ts', 'resource-paths.ts'].map(beside)
+  const files = ['openapi.ts', 'resource-paths.ts'].map(toFileUrl)
   return files.every(existsSync) && readFileSync(files[0], 'utf8').startsWith(firstLine)
 }
 
 /** The document without what types do not say: examples, and the many ways to fail, which are one type. */
-function slimmed (document) {
+function slimDocument (document) {
   const copy = withoutAlternatives(structuredClone(document))
   for (const schema of Object.values(copy.components.schemas)) delete schema.examples
   for (const operation of Object.values(copy.paths).flatMap(Object.values)) {
@@ -62,25 +62,25 @@ function withoutAlternatives (schema) {
   return Object.fromEntries(members.map(([name, value]) => [name, withoutAlternatives(value)]))
 }
 
-async function types () {
+async function generateTypes () {
   const { default: openapiTs, astToString } = await import('openapi-typescript')
   const all = astToString(await openapiTs(document, { defaultNonNullable: false, silent: true }))
-  return `${all}\n${resourceNames()
+  return `${all}\n${listResourceNames()
     .map(name => `export type ${name} = components['schemas']['${name}']`)
     .join('\n')}\n`
 }
 
 /** The types that people look for; the others are found in them. */
-function resourceNames () {
+function listResourceNames () {
   return mappings.flatMap(mapping => [
-    displayName(mapping),
-    `${displayName(mapping)}Create`,
-    ...(mapping.appendOnly ? [] : [`${displayName(mapping)}Change`])
+    getDisplayName(mapping),
+    `${getDisplayName(mapping)}Create`,
+    ...(mapping.appendOnly ? [] : [`${getDisplayName(mapping)}Change`])
   ])
 }
 
-function resourcePaths () {
-  const nameOf = path => path.replace(/-(.)/g, (_, letter) => letter.toUpperCase())
-  const entries = mappings.map(({ path }) => `  ${nameOf(path)}: '/v1/${path}'`)
+function generateResourcePaths () {
+  const toCamelCase = path => path.replace(/-(.)/g, (_, letter) => letter.toUpperCase())
+  const entries = mappings.map(({ path }) => `  ${toCamelCase(path)}: '/v1/${path}'`)
   return `/** The path of each resource by its name in the client. */\nexport const resourcePaths = {\n${entries.join(',\n')}\n} as const\n`
 }

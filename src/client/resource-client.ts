@@ -134,17 +134,17 @@ export class ResourceClient<N extends ResourceName> {
     changes: UpdateOf<N>,
     { signal, ifMatch, idempotencyKey = crypto.randomUUID() }: WriteOptions & VersionOptions = {}
   ): Promise<RecordOf<N>> {
-    const headers = { 'idempotency-key': idempotencyKey, ...versionHeader(ifMatch) }
+    const headers = { 'idempotency-key': idempotencyKey, ...toIfMatchHeader(ifMatch) }
     return this.#send({ method: 'PATCH', path: `${this.#path}/{id}`, ids: { id }, body: changes, headers, signal })
   }
 
   /** Deletes a record. After a failure without an answer it is not known whether that was done, and not tried again. */
   async delete (id: string, { signal, ifMatch }: VersionOptions = {}): Promise<void> {
-    await this.#send({ method: 'DELETE', path: `${this.#path}/{id}`, ids: { id }, headers: versionHeader(ifMatch), signal })
+    await this.#send({ method: 'DELETE', path: `${this.#path}/{id}`, ids: { id }, headers: toIfMatchHeader(ifMatch), signal })
   }
 }
 
-function versionHeader (version: string | undefined): Readonly<Record<string, string>> {
+function toIfMatchHeader (version: string | undefined): Readonly<Record<string, string>> {
   if (version === undefined) return {}
   return { 'if-match': /^\*$|"$/.test(version) ? version : `W/"${version}"` }
 }

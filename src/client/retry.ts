@@ -1,4 +1,4 @@
-import { ClinigateError, retryAfterOf } from './errors.js'
+import { ClinigateError, parseRetryAfter } from './errors.js'
 
 /** When a request is sent again. */
 export interface RetryOptions {
@@ -77,7 +77,7 @@ export function withRetry (
       attempt: () => attemptOnce(fetch, request, options.timeoutMs ?? 90_000),
       pauseAfter: (outcome, jitterMs) => {
         const failure = 'response' in outcome
-          ? { status: outcome.response.status, retryAfter: retryAfterOf(outcome.response) }
+          ? { status: outcome.response.status, retryAfter: parseRetryAfter(outcome.response) }
           : { status: 0, retryAfter: undefined }
         return pauseAfter(failure, { isRepeatable: isRepeatable(request, outcome), jitterMs })
       },
@@ -115,7 +115,7 @@ function isRepeatable ({ method, headers, url }: Request, outcome: Outcome): boo
   if (method === 'DELETE' && cancellation.test(url)) return true
   return 'response' in outcome
     ? outcome.response.status === 503 && exportStart.test(url)
-    : unconnected.has(codeOf(outcome.error) ?? '')
+    : unconnected.has(findErrorCode(outcome.error) ?? '')
 }
 
 /** Errors before anything was sent, in Node. */
@@ -124,10 +124,10 @@ const unconnected = new Set([
 ])
 
 /** The code of an error of Node, or of what caused it; undefined for none. */
-export function codeOf (error: unknown): string | undefined {
+export function findErrorCode (error: unknown): string | undefined {
   if (!(error instanceof Error)) return undefined
   const { code, cause } = error as { code?: unknown, cause?: unknown }
-  return typeof code === 'string' && !(error instanceof ClinigateError) ? code : codeOf(cause)
+  return typeof code === 'string' && !(error instanceof ClinigateError) ? code : findErrorCode(cause)
 }
 
 /** Rejects with the signal's reason when it is aborted. */

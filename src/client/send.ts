@@ -1,5 +1,5 @@
 import createFetchClient, { type Client as FetchClient } from 'openapi-fetch'
-import { errorOf } from './errors.js'
+import { toClinigateError } from './errors.js'
 import { withRetry, type RetryOptions } from './retry.js'
 
 /** The values of a search; several of one filter mean any of them. */
@@ -15,12 +15,12 @@ function printQuery (query: Query): string {
   return Object.entries(query)
     .filter(([, value]) => value !== undefined)
     .flatMap(([name, value]) =>
-      printed(name, value!).map(text => `${encodeURIComponent(name)}=${encodeURIComponent(text)}`)
+      printValues(name, value!).map(text => `${encodeURIComponent(name)}=${encodeURIComponent(text)}`)
     )
     .join('&')
 }
 
-function printed (name: string, value: QueryValue | readonly QueryValue[]): string[] {
+function printValues (name: string, value: QueryValue | readonly QueryValue[]): string[] {
   if (!isList(value)) return [String(value)]
   if (value.length === 0) {
     throw new TypeError(`${name}: an empty list matches nothing; leave the filter out, or do not search`)
@@ -91,7 +91,7 @@ export function createSender<Paths extends {}> (http: FetchClient<Paths>): Send 
     })
     const envelope = parseEnvelope(text)
     if (response.ok && envelope !== undefined) return envelope.data as T
-    throw errorOf(response, error)
+    throw toClinigateError(response, error)
   }
 }
 

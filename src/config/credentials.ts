@@ -73,7 +73,7 @@ type Authenticated = Pick<DatastoreConfig, 'auth' | 'url' | 'clientCertFile'>
 /** Reads the secrets that `auth` points at, or says what is wrong with the settings. */
 export function readCredentials (datastore: Authenticated, environment: Environment): Credentials | ConfigError {
   const { auth } = datastore
-  const needless = settingsBeyond(auth)
+  const needless = listUnexpectedSettings(auth)
   if (needless.length > 0) {
     return {
       error: `${needless.join(' and ')} ${needless.length === 1 ? 'does' : 'do'} not belong to the type ${auth.type}`
@@ -110,7 +110,7 @@ const readers: Readonly<
     if (isError(proof)) return proof
     return isError(ca)
       ? ca
-      : { kind: 'oauth2', tokenUrl, clientId, proof, parameters: definedOf({ scope, resource, audience }), ...ca }
+      : { kind: 'oauth2', tokenUrl, clientId, proof, parameters: omitUndefined({ scope, resource, audience }), ...ca }
   },
 
   azure: ({ auth, url }, environment) => {
@@ -158,7 +158,7 @@ const settingsOf = {
   ]
 } as const satisfies Record<Credentials['kind'], ReadonlyArray<keyof Auth>>
 
-function settingsBeyond (auth: Auth): string[] {
+function listUnexpectedSettings (auth: Auth): string[] {
   return Object.keys(auth).filter(
     name => !(settingsOf[auth.type as Credentials['kind']] as readonly string[]).includes(name)
   )
@@ -232,6 +232,6 @@ function isProtected (url: string): boolean {
   )
 }
 
-function definedOf (texts: Readonly<Record<string, string | undefined>>): Record<string, string> {
+function omitUndefined (texts: Readonly<Record<string, string | undefined>>): Record<string, string> {
   return Object.fromEntries(Object.entries(texts).filter((entry): entry is [string, string] => entry[1] !== undefined))
 }

@@ -1,7 +1,7 @@
 import type { Config } from './schema.js'
-import { suggestion } from '../envelope/nearest.js'
+import { formatSuggestion } from '../envelope/nearest.js'
 import { isNetwork } from '../net/checked-connection.js'
-import { readSecretBytes, readText, controlDatabaseUrl, gatewayToken, redisUrl, whyUnreadable } from './secrets.js'
+import { readSecretBytes, readText, readControlDatabaseUrl, readGatewayToken, readRedisUrl, explainUnreadable } from './secrets.js'
 import { readConnection } from './datastore-connection.js'
 import type { Environment } from './environment.js'
 import type { FormError } from './schema-errors.js'
@@ -14,47 +14,47 @@ interface Rule {
 }
 
 const rules: readonly Rule[] = [
-  { reads: ['cursor.secretFile'], find: cursorErrors },
-  { reads: ['webhooks.secretFile', 'webhooks.privateNetworks'], find: webhookErrors },
-  { reads: ['auditLog.auditEvents', 'auditLog.file'], find: auditLogErrors },
-  { reads: ['role', 'control.url', 'control.gatewayTokenFile', 'bulk.jobsAtOnce'], find: roleErrors },
-  { reads: ['role', 'processes', 'datastores', 'routing', 'bulk.importUrl'], find: processErrors },
-  { reads: ['role', 'control.databaseUrlFile'], find: databaseErrors },
-  { reads: ['limits.redisUrlFile'], find: redisErrors },
-  { reads: ['dashboard.localAccounts', 'dashboard.oidc'], find: signInErrors },
-  unreadable('control.databaseUrlFile', ({ control }) => control.databaseUrlFile),
-  unreadable('control.gatewayTokenFile', ({ control }) => control.gatewayTokenFile),
-  unreadable('limits.redisUrlFile', ({ limits }) => limits.redisUrlFile),
-  unreadable('dashboard.oidc.clientSecretFile', ({ dashboard }) => dashboard.oidc?.clientSecretFile)
+  { reads: ['cursor.secretFile'], find: checkCursor },
+  { reads: ['webhooks.secretFile', 'webhooks.privateNetworks'], find: checkWebhooks },
+  { reads: ['auditLog.auditEvents', 'auditLog.file'], find: checkAuditLog },
+  { reads: ['role', 'control.url', 'control.gatewayTokenFile', 'bulk.jobsAtOnce'], find: checkRole },
+  { reads: ['role', 'processes', 'datastores', 'routing', 'bulk.importUrl'], find: checkProcesses },
+  { reads: ['role', 'control.databaseUrlFile'], find: checkDatabaseUrl },
+  { reads: ['limits.redisUrlFile'], find: checkRedisUrl },
+  { reads: ['dashboard.localAccounts', 'dashboard.oidc'], find: checkSignIn },
+  createFileRule('control.databaseUrlFile', ({ control }) => control.databaseUrlFile),
+  createFileRule('control.gatewayTokenFile', ({ control }) => control.gatewayTokenFile),
+  createFileRule('limits.redisUrlFile', ({ limits }) => limits.redisUrlFile),
+  createFileRule('dashboard.oidc.clientSecretFile', ({ dashboard }) => dashboard.oidc?.clientSecretFile)
 ]
 
 /**
  * What breaks a rule among the settings that have their form: a mistake of one setting hides none of others.
  * @param found the settings that have not
  */
-export function crossFieldErrors (config: Config, environment: Environment, found: readonly FormError[]): string[] {
+export function checkCrossFields (config: Config, environment: Environment, found: readonly FormError[]): string[] {
   const hasForm = (setting: string) => !found.some(({ path }) => isWithin(path, setting) || isWithin(setting, path))
   const hasDatastores = !found.some(({ path }) => path === 'datastores')
   return [
     ...(hasDatastores
       ? Object.keys(config.datastores)
         .filter(name => hasForm(`datastores.${name}`))
-        .flatMap(name => datastoreErrors(name, config, environment))
+        .flatMap(name => checkDatastore(name, config, environment))
       : []),
     // A name is there, whatever is wrong with what it names.
-    ...(hasDatastores && hasForm('routing') ? routingErrors(config) : []),
+    ...(hasDatastores && hasForm('routing') ? checkRouting(config) : []),
     ...rules.filter(({ reads }) => reads.every(hasForm)).flatMap(({ find }) => find(config, environment))
   ]
 }
 
 const isWithin = (path: string, setting: string): boolean => path === setting || path.startsWith(`${setting}.`)
 
-function datastoreErrors (name: string, { datastores }: Config, environment: Environment): string[] {
+function checkDatastore (name: string, { datastores }: Config, environment: Environment): string[] {
   const connection = readConnection(datastores[name]!, environment)
   return 'errors' in connection ? connection.errors.map(error => `datastores.${name}.${error}`) : []
 }
 
-function routingErrors ({ datastores, routing }: Config): string[] {
+function checkRouting ({ datastores, routing }: Config): string[] {
   const named: Array<[setting: string, datastore: string]> = [
     ...Object.entries(routing.dedicated).map(([tenant, name]): [string, string] => [
       `routing.dedicated.${tenant}`,
@@ -66,43 +66,43 @@ function routingErrors ({ datastores, routing }: Config): string[] {
   if (routing.live !== 'live') named.push(['routing.live', routing.live])
   return named
     .filter(([, name]) => !Object.hasOwn(datastores, name))
-    .map(([setting, name]) => `${setting}: names no entry in datastores${suggestion(name, Object.keys(datastores))}`)
+    .map(([setting, name]) => `${setting}: names no entry in datastores${formatSuggestion(name, Object.keys(datastores))}`)
 }
 
-function cursorErrors ({ cursor }: Config): string[] {
-  return secretFileErrors('cursor.secretFile', cursor.secretFile)
+function checkCursor ({ cursor }: Config): string[] {
+  return checkSecretFile('cursor.secretFile', cursor.secretFile)
 }
 
-function webhookErrors ({ webhooks: { secretFile, privateNetworks } }: Config): string[] {
+function checkWebhooks ({ webhooks: { secretFile, privateNetworks } }: Config): string[] {
   return [
-    ...secretFileErrors('webhooks.secretFile', secretFile),
+    ...checkSecretFile('webhooks.secretFile', secretFile),
     ...privateNetworks.every(isNetwork) ? [] : ['webhooks.privateNetworks: expected networks such as 10.20.0.0/16']
   ]
 }
 
-function secretFileErrors (setting: string, file: string | undefined): string[] {
+function checkSecretFile (setting: string, file: string | undefined): string[] {
   if (file === undefined || readSecretBytes(file) !== undefined) return []
   return [readText(file) === undefined
-    ? `${setting}: the file cannot be read: ${whyUnreadable(file)}`
+    ? `${setting}: the file cannot be read: ${explainUnreadable(file)}`
     : `${setting}: the file must contain 32 bytes in base64, as openssl rand -base64 32 prints them`]
 }
 
-function auditLogErrors ({ auditLog: { file, auditEvents } }: Config): string[] {
+function checkAuditLog ({ auditLog: { file, auditEvents } }: Config): string[] {
   return auditEvents && file === undefined
     ? ['auditLog.auditEvents: AuditEvents are created from the lines of auditLog.file, which is not set']
     : []
 }
 
-function roleErrors (config: Config, environment: Environment): string[] {
+function checkRole (config: Config, environment: Environment): string[] {
   const { role, control: { url }, bulk } = config
-  if (!isBesideControlPlane(config)) {
+  if (!usesRemoteControlPlane(config)) {
     return url === undefined
       ? []
       : ['control.url (or CONTROL_URL): only the roles gateway and worker use a remote control plane']
   }
   return [
     ...(url === undefined ? [`control.url (or CONTROL_URL): is required for the role ${role}`] : []),
-    ...(gatewayToken(config, environment) === undefined
+    ...(readGatewayToken(config, environment) === undefined
       ? [`control.gatewayTokenFile (or CLINIGATE_GATEWAY_TOKEN): is required for the role ${role}`]
       : []),
     ...(role === 'worker' && bulk.jobsAtOnce === 0 ? ['bulk.jobsAtOnce: with 0 the role worker would do nothing'] : [])
@@ -110,7 +110,7 @@ function roleErrors (config: Config, environment: Environment): string[] {
 }
 
 /** What several processes cannot do together. */
-function processErrors ({ role, processes, datastores, routing: { test, live }, bulk }: Config): string[] {
+function checkProcesses ({ role, processes, datastores, routing: { test, live }, bulk }: Config): string[] {
   if (processes === 1) return []
   return [
     ...(role === 'all' || role === 'gateway'
@@ -126,42 +126,42 @@ function processErrors ({ role, processes, datastores, routing: { test, live }, 
 }
 
 /** Whether the control plane runs in another process. */
-const isBesideControlPlane = ({ role }: Config): boolean => role === 'gateway' || role === 'worker'
+const usesRemoteControlPlane = ({ role }: Config): boolean => role === 'gateway' || role === 'worker'
 
-function databaseErrors (config: Config, environment: Environment): string[] {
-  const url = controlDatabaseUrl(config, environment)
+function checkDatabaseUrl (config: Config, environment: Environment): string[] {
+  const url = readControlDatabaseUrl(config, environment)
   if (url === undefined) return []
   return [
     ...(isUrl(url, /^postgres(ql)?:\/\//)
       ? []
       : ['control.databaseUrlFile (or CONTROL_DATABASE_URL): expected a URL such as postgres://user@host:5432/name']),
-    ...(isBesideControlPlane(config)
+    ...(usesRemoteControlPlane(config)
       ? [`control.databaseUrlFile (or CONTROL_DATABASE_URL): the role ${config.role} has no control plane database`]
       : [])
   ]
 }
 
-function redisErrors (config: Config, environment: Environment): string[] {
-  const url = redisUrl(config, environment)
+function checkRedisUrl (config: Config, environment: Environment): string[] {
+  const url = readRedisUrl(config, environment)
   return url === undefined || isUrl(url, /^rediss?:\/\//)
     ? []
     : ['limits.redisUrlFile (or REDIS_URL): expected a URL such as redis://host:6379']
 }
 
-function signInErrors ({ dashboard }: Config): string[] {
+function checkSignIn ({ dashboard }: Config): string[] {
   return !dashboard.localAccounts && dashboard.oidc === undefined
     ? ['dashboard.localAccounts: without local accounts, dashboard.oidc is required']
     : []
 }
 
-function unreadable (setting: string, fileIn: (config: Config) => string | undefined): Rule {
+function createFileRule (setting: string, getFile: (config: Config) => string | undefined): Rule {
   return {
     reads: [setting],
     find: config => {
-      const file = fileIn(config)
+      const file = getFile(config)
       const text = file === undefined ? '' : readText(file)
       if (file === undefined || text) return []
-      return [`${setting}: the file ${text === '' ? 'is empty' : `cannot be read: ${whyUnreadable(file)}`}`]
+      return [`${setting}: the file ${text === '' ? 'is empty' : `cannot be read: ${explainUnreadable(file)}`}`]
     }
   }
 }

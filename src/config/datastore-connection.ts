@@ -2,7 +2,7 @@ import { createSecureContext } from 'node:tls'
 import type { DatastoreConfig } from './schema.js'
 import { readCredentials, type Credentials } from './credentials.js'
 import type { Environment } from './environment.js'
-import { isError, readAuthorities, readSecret, readText, whyUnreadable } from './secrets.js'
+import { isError, readAuthorities, readSecret, readText, explainUnreadable } from './secrets.js'
 
 /** A client's certificate with its key, both in PEM. */
 export interface ClientCertificate {
@@ -43,7 +43,7 @@ function readTls (datastore: DatastoreConfig, errors: string[]): Pick<DatastoreC
   const read = (setting: string, file: string | undefined) => {
     const text = file === undefined ? undefined : readText(file)
     if (file !== undefined && text === undefined) {
-      errors.push(`${setting}: the file cannot be read: ${whyUnreadable(file)}`)
+      errors.push(`${setting}: the file cannot be read: ${explainUnreadable(file)}`)
     }
     return text
   }

@@ -29,19 +29,19 @@ export interface PropertySchema {
 }
 
 /** Every setting in the order of the schema; entries of a map stand under `<name>`. */
-export function allSettings (
+export function listSettings (
   schema: PropertySchema = configSchema as PropertySchema,
   path: SettingPath = []
 ): Setting[] {
   if (schema.properties) {
-    return Object.entries(schema.properties).flatMap(([name, property]) => allSettings(property, [...path, name]))
+    return Object.entries(schema.properties).flatMap(([name, property]) => listSettings(property, [...path, name]))
   }
   const entry = Object.values(schema.patternProperties ?? {})[0]
-  if (entry?.properties) return allSettings(entry, [...path, '<name>'])
+  if (entry?.properties) return listSettings(entry, [...path, '<name>'])
   return [{ path, schema }]
 }
 
-const settings = allSettings()
+const settings = listSettings()
 
 /** What `clinigate bulk` reads: it is no setting, and may be there when the service or another command starts. */
 const variablesOfBulk = ['CLINIGATE_API_KEY', 'CLINIGATE_URL']
@@ -68,12 +68,12 @@ export function applyEnvironment (tree: Record<string, unknown>, environment: En
   }
   for (const { path, schema } of settings) {
     set(schema.env, path, schema)
-    set(schema.urlEnv, ['datastores', datastoreAt(tree, path) ?? String(schema.default), 'url'])
+    set(schema.urlEnv, ['datastores', findDatastoreName(tree, path) ?? String(schema.default), 'url'])
   }
   return variables
 }
 
-function datastoreAt (tree: Record<string, unknown>, [group, name]: SettingPath): string | undefined {
+function findDatastoreName (tree: Record<string, unknown>, [group, name]: SettingPath): string | undefined {
   const chosen = asObject(tree[group!])?.[name!]
   return typeof chosen === 'string' ? chosen : undefined
 }

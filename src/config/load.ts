@@ -2,12 +2,12 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { visit } from 'jsonc-parser'
 import { describeReadError } from '../files/read-error.js'
-import { findMistake } from '../json/json.js'
+import { findSyntaxError } from '../json/json.js'
 import { configSchema, plansSchema, type Config, type Plans } from './schema.js'
-import { didYouMean, nearest } from '../envelope/nearest.js'
+import { formatDidYouMean, findNearest } from '../envelope/nearest.js'
 import { applyEnvironment, knownVariables, type Environment } from './environment.js'
-import { schemaErrors } from './schema-errors.js'
-import { crossFieldErrors } from './cross-field-checks.js'
+import { validateSettings } from './schema-errors.js'
+import { checkCrossFields } from './cross-field-checks.js'
 
 /** A configuration that can't be used, with every mistake found; no sentence repeats a configured value. */
 export class ConfigError extends Error {
@@ -24,12 +24,12 @@ export class ConfigError extends Error {
  * @throws {ConfigError} with all mistakes at once.
  */
 export function loadConfig (environment: Environment): Config {
-  const errors: string[] = [...misnamedVariables(environment), ...unverifiedTls(environment)]
+  const errors: string[] = [...checkVariableNames(environment), ...checkTlsVerification(environment)]
   const settings = environment.CLINIGATE_CONFIG ? readSettings(environment.CLINIGATE_CONFIG, errors) : {}
   const variables = applyEnvironment(settings, environment)
-  const found = schemaErrors(configSchema, settings, variables)
+  const found = validateSettings(configSchema, settings, variables)
   const config = settings as unknown as Config
-  errors.push(...found.map(({ sentence }) => sentence), ...crossFieldErrors(config, environment, found))
+  errors.push(...found.map(({ sentence }) => sentence), ...checkCrossFields(config, environment, found))
   const plans = readPlans(typeof settings.plansFile === 'string' ? settings.plansFile : shippedPlans, errors)
   if (errors.length > 0) throw new ConfigError(errors)
   return deepFreeze({ ...config, plans })
@@ -49,7 +49,7 @@ function readSettings (file: string, errors: string[]): Settings {
 
 function readPlans (file: string, errors: string[]): Plans {
   const plans = readJson(file, 'plansFile', errors)
-  if (plans !== undefined) errors.push(...schemaErrors(plansSchema, plans).map(({ sentence }) => `plans: ${sentence}`))
+  if (plans !== undefined) errors.push(...validateSettings(plansSchema, plans).map(({ sentence }) => `plans: ${sentence}`))
   return plans as Plans
 }
 
@@ -57,7 +57,7 @@ function readJson (file: string, setting: string, errors: string[]): unknown {
   try {
     // Some editors begin a file with a byte order mark, which they do not show.
     const text = readFileSync(file, 'utf8').replace(/^\uFEFF/, '')
-    const mistakes = jsonMistakes(text)
+    const mistakes = checkJson(text)
     errors.push(...mistakes.map(mistake => `${setting}: ${mistake}`))
     return mistakes.length === 0 ? JSON.parse(text) : undefined
   } catch (error) {
@@ -69,14 +69,14 @@ function readJson (file: string, setting: string, errors: string[]): unknown {
 }
 
 /** Where a text is not JSON first, or the names that an object has twice, of which a parser would drop one. */
-function jsonMistakes (text: string): string[] {
-  const mistake = findMistake(text)
+function checkJson (text: string): string[] {
+  const mistake = findSyntaxError(text)
   return mistake === undefined
-    ? doubledNames(text)
+    ? listDuplicateNames(text)
     : [`the file is not JSON, which has no comments and no comma after the last item: see line ${mistake.line}, column ${mistake.column}`]
 }
 
-function doubledNames (text: string): string[] {
+function listDuplicateNames (text: string): string[] {
   const found: string[] = []
   const open: Array<Set<string>> = []
   visit(text, {
@@ -91,11 +91,11 @@ function doubledNames (text: string): string[] {
   return found
 }
 
-function misnamedVariables (environment: Environment): string[] {
+function checkVariableNames (environment: Environment): string[] {
   return Object.keys(environment).filter(name => !knownVariables.includes(name)).flatMap(name => {
     const isOurs = name.startsWith('CLINIGATE_')
-    const meant = isOurs ? nearest(name, knownVariables) : misspelt(name, environment)
-    return isOurs || meant ? [`${name}: no such variable${didYouMean(meant)}`] : []
+    const meant = isOurs ? findNearest(name, knownVariables) : findSimilarVariable(name, environment)
+    return isOurs || meant ? [`${name}: no such variable${formatDidYouMean(meant)}`] : []
   })
 }
 
@@ -104,15 +104,15 @@ function misnamedVariables (environment: Environment): string[] {
  * sandbox. It may be another program's where the one that it resembles is set, even if empty. Short names such as PORT
  * resemble too much.
  */
-function misspelt (name: string, environment: Environment): string | undefined {
-  return nearest(name, knownVariables.filter(known => known.length > 8 && environment[known] === undefined), 2)
+function findSimilarVariable (name: string, environment: Environment): string | undefined {
+  return findNearest(name, knownVariables.filter(known => known.length > 8 && environment[known] === undefined), 2)
 }
 
 /**
  * Node's own switch. Libraries would go by it that are not told to verify certificates all the same, as those of
  * PostgreSQL and Redis.
  */
-function unverifiedTls ({ NODE_TLS_REJECT_UNAUTHORIZED: switched }: Environment): string[] {
+function checkTlsVerification ({ NODE_TLS_REJECT_UNAUTHORIZED: switched }: Environment): string[] {
   return switched === '0'
     ? [
         'NODE_TLS_REJECT_UNAUTHORIZED: certificates are always verified; name an authority of your own with NODE_EXTRA_CA_CERTS instead'

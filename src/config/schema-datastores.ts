@@ -1,10 +1,10 @@
 /** Settings of the FHIR servers, and of which of them serves whom. */
 import { Type } from 'typebox'
 
-const fileOf = (description: string, example: string) =>
+const optionalFile = (description: string, example: string) =>
   Type.Optional(Type.String({ description, minLength: 1, examples: [`/run/secrets/${example}`] }))
 
-const nameOf = (description: string, example: string) =>
+const optionalText = (description: string, example: string) =>
   Type.Optional(Type.String({ description, minLength: 1, examples: [example] }))
 
 const datastoreAuth = Type.Object(
@@ -14,11 +14,11 @@ const datastoreAuth = Type.Object(
       default: 'none',
       examples: ['bearer']
     }),
-    username: nameOf('User name for `basic`', 'gateway'),
-    passwordEnv: nameOf('Environment variable with the password for `basic`', 'FHIR_PASSWORD'),
-    passwordFile: fileOf('File with the password for `basic`; reread when it changes', 'fhir-password'),
-    tokenEnv: nameOf('Environment variable with the token for `bearer`', 'FHIR_TOKEN'),
-    tokenFile: fileOf('File with the token for `bearer`; reread when it changes', 'fhir-token'),
+    username: optionalText('User name for `basic`', 'gateway'),
+    passwordEnv: optionalText('Environment variable with the password for `basic`', 'FHIR_PASSWORD'),
+    passwordFile: optionalFile('File with the password for `basic`; reread when it changes', 'fhir-password'),
+    tokenEnv: optionalText('Environment variable with the token for `bearer`', 'FHIR_TOKEN'),
+    tokenFile: optionalFile('File with the token for `bearer`; reread when it changes', 'fhir-token'),
     tokenUrl: Type.Optional(
       Type.String({
         description: 'Token endpoint for `oauth2` (client credentials grant)',
@@ -26,7 +26,7 @@ const datastoreAuth = Type.Object(
         examples: ['https://login.example.org/realms/clinic/protocol/openid-connect/token']
       })
     ),
-    clientId: nameOf(
+    clientId: optionalText(
       'Client id of the gateway for `oauth2` and `azure`. A managed identity needs it only if it is user-assigned',
       'clinigate'
     ),
@@ -36,13 +36,13 @@ const datastoreAuth = Type.Object(
         examples: ['private_key_jwt']
       })
     ),
-    clientSecretEnv: nameOf('Environment variable with the client secret', 'FHIR_CLIENT_SECRET'),
-    clientSecretFile: fileOf('File with the client secret; reread for each new token', 'fhir-client-secret'),
-    keyFile: fileOf(
+    clientSecretEnv: optionalText('Environment variable with the client secret', 'FHIR_CLIENT_SECRET'),
+    clientSecretFile: optionalFile('File with the client secret; reread for each new token', 'fhir-client-secret'),
+    keyFile: optionalFile(
       'Private key for `private_key_jwt` (PEM, RSA or EC); reread for each new token',
       'fhir-client-key.pem'
     ),
-    keyId: nameOf('Id of that key at the token server (`kid`)', 'gateway-1'),
+    keyId: optionalText('Id of that key at the token server (`kid`)', 'gateway-1'),
     keyHash: Type.Optional(
       Type.Enum(['SHA-256', 'SHA-384', 'SHA-512'], {
         description:
@@ -56,8 +56,8 @@ const datastoreAuth = Type.Object(
         examples: ['managed-identity']
       })
     ),
-    tenantId: nameOf('Entra ID directory (tenant) for `azure`', '<directory id>'),
-    certificateFile: fileOf('Certificate and private key for `azure` in one PEM file', 'entra-client.pem'),
+    tenantId: optionalText('Entra ID directory (tenant) for `azure`', '<directory id>'),
+    certificateFile: optionalFile('Certificate and private key for `azure` in one PEM file', 'entra-client.pem'),
     authorityHost: Type.Optional(
       Type.String({
         description: 'Entra ID endpoint of a national cloud. If absent: the public cloud',
@@ -65,15 +65,15 @@ const datastoreAuth = Type.Object(
         examples: ['https://login.microsoftonline.us']
       })
     ),
-    scope: nameOf(
+    scope: optionalText(
       "Scope to request. If absent with `azure`: the datastore's origin followed by `/.default`",
       'system/*.cruds'
     ),
-    resource: nameOf(
+    resource: optionalText(
       'Resource to request with `oauth2`, if the token server needs one (RFC 8707)',
       'https://fhir.example.org'
     ),
-    audience: nameOf('Audience to request with `oauth2`, if the token server needs one', 'https://fhir.example.org'),
+    audience: optionalText('Audience to request with `oauth2`, if the token server needs one', 'https://fhir.example.org'),
     caFile: Type.Optional(
       Type.String({
         description: "Certificate authorities for the token server (PEM), used instead of the system's",

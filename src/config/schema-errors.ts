@@ -2,7 +2,7 @@ import { isIP } from 'node:net'
 import type { ErrorObject } from 'ajv'
 import type { TSchema } from 'typebox'
 import { createAjv } from '../envelope/checked-input.js'
-import { didYouMean, nearest } from '../envelope/nearest.js'
+import { formatDidYouMean, findNearest } from '../envelope/nearest.js'
 
 /** A setting that has not its form, by its path joined with `.`, and what is wrong. */
 export interface FormError { readonly path: string, readonly sentence: string }
@@ -12,7 +12,7 @@ export interface FormError { readonly path: string, readonly sentence: string }
  * that set it.
  * No sentence repeats a value.
  */
-export function schemaErrors (
+export function validateSettings (
   schema: TSchema,
   settings: unknown,
   variables: ReadonlyMap<string, string> = new Map()
@@ -27,7 +27,7 @@ export function schemaErrors (
     }
     return {
       path: join(path, missingProperty ?? additionalProperty ?? ''),
-      sentence: sentence(error, path, variables.get(path))
+      sentence: formatSchemaError(error, path, variables.get(path))
     }
   })
 }
@@ -51,8 +51,8 @@ function isAddresses (text: string): boolean {
   })
 }
 
-function sentence (error: ErrorObject, path: string, variable: string | undefined): string {
-  if (error.keyword === 'additionalProperties') return unknownName(error, path)
+function formatSchemaError (error: ErrorObject, path: string, variable: string | undefined): string {
+  if (error.keyword === 'additionalProperties') return formatUnknownSetting(error, path)
   if (error.keyword === 'required') return `${join(path, error.params.missingProperty)}: is missing`
   return `${variable ?? (path || 'the file')}: ${messages[error.keyword]?.(error.params) ?? error.message}`
 }
@@ -67,9 +67,9 @@ const messages: Readonly<Record<string, (params: Record<string, unknown>) => str
   minLength: () => 'must not be empty'
 }
 
-function unknownName ({ params, parentSchema }: ErrorObject, path: string): string {
-  const meant = nearest(params.additionalProperty, Object.keys(parentSchema?.properties ?? {}))
-  return `${join(path, params.additionalProperty)}: no such setting${didYouMean(meant && join(path, meant))}`
+function formatUnknownSetting ({ params, parentSchema }: ErrorObject, path: string): string {
+  const meant = findNearest(params.additionalProperty, Object.keys(parentSchema?.properties ?? {}))
+  return `${join(path, params.additionalProperty)}: no such setting${formatDidYouMean(meant && join(path, meant))}`
 }
 
 function join (path: string, name: string): string {

@@ -30,7 +30,7 @@ export function readSecret (
     return {
       error: variable !== undefined
         ? `${name}Env names a variable that is not set`
-        : `${name}File cannot be read: ${whyUnreadable(file!)}`
+        : `${name}File cannot be read: ${explainUnreadable(file!)}`
     }
   }
   // Such a character would end the header that carries the secret.
@@ -41,7 +41,7 @@ export function readSecret (
 }
 
 /** Why {@link readText} finds nothing in a file. */
-export function whyUnreadable (file: string): string {
+export function explainUnreadable (file: string): string {
   try {
     readFileSync(file)
     return 'it changed meanwhile'
@@ -63,7 +63,7 @@ export function readText (file: string): string | undefined {
 export function readAuthorities ({ caFile }: { readonly caFile?: string }): { readonly ca?: string } | ConfigError {
   if (caFile === undefined) return {}
   const ca = readText(caFile)
-  if (ca === undefined) return { error: `caFile: the file cannot be read: ${whyUnreadable(caFile)}` }
+  if (ca === undefined) return { error: `caFile: the file cannot be read: ${explainUnreadable(caFile)}` }
   // Node passes over what is no certificate, and then trusts no authority.
   return holdsCertificate(ca) ? { ca } : { error: 'caFile: the file must hold certificates in PEM' }
 }
@@ -84,36 +84,36 @@ export function isError (value: object): value is ConfigError {
  * The URL of the control plane's PostgreSQL database, password included: never log it; undefined means SQLite in the
  * data directory.
  */
-export function controlDatabaseUrl ({ control }: Config, environment: Environment): string | undefined {
-  return secretFrom(environment.CONTROL_DATABASE_URL, control.databaseUrlFile)
+export function readControlDatabaseUrl ({ control }: Config, environment: Environment): string | undefined {
+  return readVariableOrFile(environment.CONTROL_DATABASE_URL, control.databaseUrlFile)
 }
 
 /** The token that a gateway shows to the control plane. */
-export function gatewayToken ({ control }: Config, environment: Environment): string | undefined {
-  return secretFrom(environment.CLINIGATE_GATEWAY_TOKEN, control.gatewayTokenFile)
+export function readGatewayToken ({ control }: Config, environment: Environment): string | undefined {
+  return readVariableOrFile(environment.CLINIGATE_GATEWAY_TOKEN, control.gatewayTokenFile)
 }
 
 /** The URL of the Redis server that gateways share, password included: never log it. */
-export function redisUrl ({ limits }: Config, environment: Environment): string | undefined {
-  return secretFrom(environment.REDIS_URL, limits.redisUrlFile)
+export function readRedisUrl ({ limits }: Config, environment: Environment): string | undefined {
+  return readVariableOrFile(environment.REDIS_URL, limits.redisUrlFile)
 }
 
 /** The secret of the dashboard's client at the OpenID provider; undefined for a public client. */
-export function oidcClientSecret ({ dashboard }: Config, environment: Environment): string | undefined {
-  return secretFrom(environment.OIDC_CLIENT_SECRET, dashboard.oidc?.clientSecretFile)
+export function readOidcClientSecret ({ dashboard }: Config, environment: Environment): string | undefined {
+  return readVariableOrFile(environment.OIDC_CLIENT_SECRET, dashboard.oidc?.clientSecretFile)
 }
 
 /** The variable wins; an empty one counts as absent. */
-function secretFrom (variable: string | undefined, file: string | undefined): string | undefined {
+function readVariableOrFile (variable: string | undefined, file: string | undefined): string | undefined {
   return variable || (file === undefined ? undefined : readText(file))
 }
 
 /** The 32 bytes in a file of base64 text; undefined when the file has no such content. */
 export function readSecretBytes (file: string): Buffer | undefined {
-  return bytesIn(readText(file) ?? '')
+  return parseSecretBytes(readText(file) ?? '')
 }
 
-function bytesIn (text: string): Buffer | undefined {
+function parseSecretBytes (text: string): Buffer | undefined {
   const bytes = Buffer.from(text, 'base64')
   return bytes.length === 32 && bytes.toString('base64') === text ? bytes : undefined
 }
@@ -122,8 +122,8 @@ function bytesIn (text: string): Buffer | undefined {
  * The secret that seals the cursors: of the configured file, or else of one that is made in the data directory at the
  * first start and that only the gateway's own user may read.
  */
-export function cursorSecret ({ cursor, dataDirectory }: Config): Buffer {
-  return secretOf(dataDirectory, {
+export function ensureCursorSecret ({ cursor, dataDirectory }: Config): Buffer {
+  return ensureSecret(dataDirectory, {
     setting: 'cursor.secretFile',
     configured: cursor.secretFile,
     name: 'cursor.secret',
@@ -132,8 +132,8 @@ export function cursorSecret ({ cursor, dataDirectory }: Config): Buffer {
 }
 
 /** The key that encrypts the secrets of webhooks, configured or made in the same way. */
-export function webhookKey ({ webhooks, dataDirectory }: Config): Buffer {
-  return secretOf(dataDirectory, {
+export function ensureWebhookKey ({ webhooks, dataDirectory }: Config): Buffer {
+  return ensureSecret(dataDirectory, {
     setting: 'webhooks.secretFile',
     configured: webhooks.secretFile,
     name: 'webhooks.secret',
@@ -149,9 +149,9 @@ interface SecretSource {
   readonly loss: string
 }
 
-function secretOf (dataDirectory: string, { setting, configured, name, loss }: SecretSource): Buffer {
-  const file = configured ?? generated(dataDirectory, name)
-  const secret = bytesIn(readFileSync(file, 'utf8').trim())
+function ensureSecret (dataDirectory: string, { setting, configured, name, loss }: SecretSource): Buffer {
+  const file = configured ?? ensureSecretFile(dataDirectory, name)
+  const secret = parseSecretBytes(readFileSync(file, 'utf8').trim())
   if (!secret) {
     throw new Error(
       `${configured !== undefined ? setting : `the file ${name} in the data directory`} does not contain 32 bytes in base64${configured !== undefined ? '' : `; restore it, or delete it, which ${loss}`}`
@@ -160,7 +160,7 @@ function secretOf (dataDirectory: string, { setting, configured, name, loss }: S
   return secret
 }
 
-function generated (dataDirectory: string, name: string): string {
+function ensureSecretFile (dataDirectory: string, name: string): string {
   ensureDirectory(dataDirectory)
   return ensureFile(join(dataDirectory, name), () => randomBytes(32).toString('base64'))
 }

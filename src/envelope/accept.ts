@@ -31,7 +31,7 @@ export function toMediaType (header: string): string {
  * A media type in each form that a client may accept: by another name, and with parameters, which apply to every
  * response.
  */
-const toForms = (type: string): readonly string[] =>
+const listForms = (type: string): readonly string[] =>
   [type, ...(otherNames[type] ?? [])].flatMap(name =>
     fhirVersions.map(version => `${name}; charset=utf-8; fhirVersion=${version}`)
   )
@@ -49,9 +49,9 @@ const known = new WeakMap<readonly string[], Negotiation>()
 /** Longer headers are negotiated each time, so that a client fills no memory with them. */
 const maxCachedLength = 256
 
-function negotiationOf (types: readonly string[]): Negotiation {
+function getNegotiation (types: readonly string[]): Negotiation {
   const negotiation = known.get(types) ?? {
-    forms: new Map(types.flatMap(type => toForms(type).map(form => [form, type] as const))),
+    forms: new Map(types.flatMap(type => listForms(type).map(form => [form, type] as const))),
     preferred: new LRUCache<string, string>({ max: 200 })
   }
   known.set(types, negotiation)
@@ -62,21 +62,21 @@ function negotiationOf (types: readonly string[]): Negotiation {
  * The media type of the route that the client prefers.
  * @throws {Failure} NOT_ACCEPTABLE
  */
-export function preferredType (request: FastifyRequest): string {
+export function requireAcceptableType (request: FastifyRequest): string {
   const types: readonly string[] = request.routeOptions.config.mediaTypes ?? mediaTypes
-  const preferred = acceptableType(request, types)
+  const preferred = findAcceptableType(request, types)
   if (preferred === undefined) throw new Failure('NOT_ACCEPTABLE', { message: `Accept ${types.join(' or ')}.` })
   return preferred
 }
 
 /** The same, or undefined if the client accepts none of them. */
-export function acceptableType<T extends string = (typeof mediaTypes)[number]> (
+export function findAcceptableType<T extends string = (typeof mediaTypes)[number]> (
   request: FastifyRequest,
   types: readonly T[] = mediaTypes as readonly string[] as readonly T[]
 ): T | undefined {
   const { accept } = request.headers
   if (accept === undefined) return types[0]
-  const { forms, preferred } = negotiationOf(types)
+  const { forms, preferred } = getNegotiation(types)
   let type = preferred.get(accept)
   if (type === undefined) {
     type = forms.get(String(request.accepts().type([...forms.keys()]))) ?? ''

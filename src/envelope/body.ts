@@ -66,7 +66,7 @@ export function refuseEncoded ({ headers }: Pick<FastifyRequest, 'headers'>): vo
 }
 
 /** The failure of a body that has none of these media types. */
-export function unsupportedType (types: Iterable<string>): Failure {
+export function unsupportedMediaType (types: Iterable<string>): Failure {
   return new Failure('UNSUPPORTED_MEDIA_TYPE', {
     message: `Send the Content-Type header with the type of the body: ${[...types].join(' or ')}.`
   })

@@ -2,8 +2,8 @@ import { Ajv, type ErrorObject, type Options, type ValidateFunction } from 'ajv'
 import type { Ajv2020 } from 'ajv/dist/2020.js'
 import type { TSchema } from 'typebox'
 import { Failure, fieldIssue, type Issue } from './failures.js'
-import { suggestion } from './nearest.js'
-import { parseQuery, safeName } from './query.js'
+import { formatSuggestion } from './nearest.js'
+import { parseQuery, toSafeName } from './query.js'
 import { isDateTime } from '../time/iso-time.js'
 
 /**
@@ -28,7 +28,7 @@ const bodies = createAjv({ allErrors: true })
 const queries = createAjv({ allErrors: true, coerceTypes: true, useDefaults: true })
 
 /** A check of a request's body. @throws {Failure} VALIDATION_ERROR with every field that is wrong */
-export function bodyCheck (schema: TSchema | undefined): (body: unknown) => unknown {
+export function createBodyCheck (schema: TSchema | undefined): (body: unknown) => unknown {
   let validate: ValidateFunction | undefined
   return body => {
     if (schema === undefined) {
@@ -37,14 +37,14 @@ export function bodyCheck (schema: TSchema | undefined): (body: unknown) => unkn
     }
     validate ??= bodies.compile(schema)
     if (validate(body)) return body
-    throw new Failure('VALIDATION_ERROR', { issues: issuesOf(validate, 'body') })
+    throw new Failure('VALIDATION_ERROR', { issues: toIssues(validate, 'body') })
   }
 }
 
 /**
  * A check of a request's query, which parses numbers. @throws {Failure} BAD_REQUEST with every parameter that is wrong
  */
-export function queryCheck (
+export function createQueryCheck (
   schema: TSchema = { type: 'object', additionalProperties: false }
 ): (search: string) => unknown {
   let validate: ValidateFunction | undefined
@@ -56,30 +56,30 @@ export function queryCheck (
     if (!isRepeated && validate(query)) return query
     throw new Failure('BAD_REQUEST', {
       message: isRepeated ? 'Send each parameter once.' : 'Correct the parameters listed in issues.',
-      issues: isRepeated ? [] : issuesOf(validate, 'query')
+      issues: isRepeated ? [] : toIssues(validate, 'query')
     })
   }
 }
 
-function issuesOf (validate: ValidateFunction, full: string): Issue[] {
+function toIssues (validate: ValidateFunction, full: string): Issue[] {
   return validate.errors!.map(error => {
     const path = error.instancePath.slice(1).replaceAll('/', '.')
     if (error.keyword === 'required') {
       return fieldIssue(join(path, error.params.missingProperty), 'is missing', 'required')
     }
     if (error.keyword === 'additionalProperties') return unknownField(error, path)
-    return fieldIssue(path || full, require(error))
+    return fieldIssue(path || full, formatAjvError(error))
   })
 }
 
 function unknownField ({ params, parentSchema }: ErrorObject, path: string): Issue {
   return fieldIssue(
-    join(path, safeName(params.additionalProperty)),
-    `no such field${suggestion(params.additionalProperty, Object.keys(parentSchema?.properties ?? {}))}`
+    join(path, toSafeName(params.additionalProperty)),
+    `no such field${formatSuggestion(params.additionalProperty, Object.keys(parentSchema?.properties ?? {}))}`
   )
 }
 
-function require ({ keyword, params, message, parentSchema }: ErrorObject): string {
+function formatAjvError ({ keyword, params, message, parentSchema }: ErrorObject): string {
   if (keyword === 'enum') return `must be one of ${(params.allowedValues as unknown[]).join(', ')}`
   if (keyword === 'pattern' || keyword === 'format') return parentSchema?.description ?? 'is not valid'
   return message ?? 'is not valid'

@@ -1,40 +1,40 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
-import { bodyTypes, plainTypes, unsupportedType } from './body.js'
+import { bodyTypes, plainTypes, unsupportedMediaType } from './body.js'
 import { Failure, fieldIssue, type FailureCode, type FailureDetails } from './failures.js'
 import { sendOutcome } from './operation-outcome.js'
 import { sendFailure } from './reply.js'
 
 /** Responds to any error of a scope with an envelope. Server errors are logged here, once, with their cause. */
-export function errorHandler (error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  return sendFailure(reply, loggedFailure(error, request))
+export function handleError (error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  return sendFailure(reply, logFailure(error, request))
 }
 
 /** The same with an OperationOutcome, for FHIR scopes. */
-export function fhirErrorHandler (error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  return sendOutcome(reply, loggedFailure(error, request))
+export function handleFhirError (error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  return sendOutcome(reply, logFailure(error, request))
 }
 
-function loggedFailure (error: unknown, request: FastifyRequest): Failure {
-  const failure = unsupportedBody(error, request) ?? failureOf(error)
+function logFailure (error: unknown, request: FastifyRequest): Failure {
+  const failure = toMediaTypeFailure(error, request) ?? toFailure(error)
   if (failure.status >= 500) request.log.error({ code: failure.code, err: failure.cause }, failure.title)
   return failure
 }
 
 /** The failure of a body whose media type the route does not support. */
-function unsupportedBody (error: unknown, { method, routeOptions }: FastifyRequest): Failure | undefined {
-  if (asFastifyError(error).code !== 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return undefined
-  return unsupportedType(routeOptions.config.bodyTypes ?? (method === 'PATCH' ? bodyTypes : plainTypes))
+function toMediaTypeFailure (error: unknown, { method, routeOptions }: FastifyRequest): Failure | undefined {
+  if (toFastifyError(error).code !== 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return undefined
+  return unsupportedMediaType(routeOptions.config.bodyTypes ?? (method === 'PATCH' ? bodyTypes : plainTypes))
 }
 
 /** Refuses a path without a route. */
-export function notFoundHandler (): never {
+export function handleNotFound (): never {
   throw new Failure('NOT_FOUND')
 }
 
 /** The failure that the client receives for an error. An unexpected error is INTERNAL_ERROR, without details. */
-export function failureOf (error: unknown): Failure {
+export function toFailure (error: unknown): Failure {
   if (error instanceof Failure) return error
-  const { code, statusCode, validation } = asFastifyError(error)
+  const { code, statusCode, validation } = toFastifyError(error)
   if (validation) return invalidRequest(validation)
   const refusal = refusals[code]
   if (refusal) return new Failure(...refusal)
@@ -50,7 +50,7 @@ const refusals: Readonly<Record<string, [FailureCode, FailureDetails?]>> = {
   FST_ERR_BAD_URL: ['BAD_REQUEST', { message: 'Correct the percent-encoding of the path.' }]
 }
 
-function asFastifyError (error: unknown): Partial<FastifyError> & { readonly code: string } {
+function toFastifyError (error: unknown): Partial<FastifyError> & { readonly code: string } {
   return { code: '', ...(error instanceof Error ? pick(error as FastifyError) : {}) }
 }
 

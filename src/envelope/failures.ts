@@ -237,29 +237,31 @@ export class Failure extends Error {
 
   constructor (readonly code: FailureCode, details: FailureDetails = {}) {
     const { retryAfterSeconds: seconds } = details
-    super(messageOf(code, details, `Try again in ${seconds} second${seconds === 1 ? '' : 's'}.`), {
+    super(formatMessage(code, details, `Try again in ${seconds} second${seconds === 1 ? '' : 's'}.`), {
       cause: details.cause
     })
     this.name = 'Failure'
     this.status = catalog[code].status
     this.title = catalog[code].title
-    this.issues = formatList(details.issues ?? [])
+    this.issues = limitIssues(details.issues ?? [])
     this.details = details.details
     this.headers = { ...seconds !== undefined && { 'retry-after': String(seconds) }, ...details.headers }
-    this.lastingMessage = messageOf(code, details, 'Try again later.')
+    this.lastingMessage = formatMessage(code, details, 'Try again later.')
   }
 }
 
 /** @param advice ends the message of a failure that has a time to try again */
-function messageOf (code: FailureCode, { message, retryAfterSeconds, issues }: FailureDetails, advice: string): string {
+function formatMessage (
+  code: FailureCode, { message, retryAfterSeconds, issues }: FailureDetails, advice: string
+): string {
   if (retryAfterSeconds === undefined) {
-    return message ?? (code === 'VALIDATION_ERROR' ? firstFault(issues) : undefined) ?? catalog[code].remedy
+    return message ?? (code === 'VALIDATION_ERROR' ? formatFirstIssue(issues) : undefined) ?? catalog[code].remedy
   }
   return message === undefined ? advice : `${message} ${advice}`
 }
 
 /** The first field and its fault as a sentence, for clients that show nothing else; undefined without an issue. */
-function firstFault (issues: readonly Issue[] = []): string | undefined {
+function formatFirstIssue (issues: readonly Issue[] = []): string | undefined {
   const [first, ...others] = issues
   if (first === undefined) return undefined
   const { diagnostics, expression: [field] = [] } = first
@@ -269,7 +271,7 @@ function firstFault (issues: readonly Issue[] = []): string | undefined {
 }
 
 /** The issues that a response lists. If they are too many, the last one says so. */
-export function formatList<T extends Issue> (issues: readonly T[]): ReadonlyArray<T | Issue> {
+export function limitIssues<T extends Issue> (issues: readonly T[]): ReadonlyArray<T | Issue> {
   return issues.length < maxIssues ? issues : [...issues.slice(0, maxListedIssues), moreIssues]
 }
 

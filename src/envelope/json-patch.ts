@@ -53,17 +53,17 @@ export function applyPatch (body: readonly unknown[], value: unknown): unknown {
     })
   }
   const lists: Draft['lists'] = new Map()
-  const root = copyOf(value, { copied: -Infinity, noteList: (copy, before) => lists.set(copy, { before }) })
+  const root = copyDeep(value, { copied: -Infinity, noteList: (copy, before) => lists.set(copy, { before }) })
   const draft: Draft = { root, lists, copied: 0, shifted: 0 }
-  const failed = body.findIndex(operation => !isApplied(draft, operation))
+  const failed = body.findIndex(operation => !tryApply(draft, operation))
   if (failed >= 0) {
-    throw refusal(
+    throw invalidOperation(
       failed,
       'this operation cannot be applied to the current version of the record; read it again and correct the path or the test'
     )
   }
   if (isDeeper(draft.root, maxDepth)) {
-    throw refusal(body.length - 1, `the result is nested deeper than ${maxDepth} levels`)
+    throw invalidOperation(body.length - 1, `the result is nested deeper than ${maxDepth} levels`)
   }
   for (const [list, origins] of lists) setOrigins(list, origins)
   return draft.root
@@ -73,18 +73,18 @@ export function applyPatch (body: readonly unknown[], value: unknown): unknown {
  * The members of a value that a patch changes, adds, moves or removes, each once; members that it only tests or copies
  * stay unchanged.
  */
-export function namesIn (body: readonly unknown[]): readonly string[] {
+export function listChangedNames (body: readonly unknown[]): readonly string[] {
   const changing = body.filter(isOperation).filter(({ op }) => op !== 'test')
   return [
     ...new Set(
       changing
         .flatMap(({ op, path, from }) => (op === 'move' ? [path, from] : [path]))
-        .map(pointer => tokensOf(pointer)[0]!)
+        .map(pointer => parsePointer(pointer)[0]!)
     )
   ]
 }
 
-function refusal (at: number, message: string): Failure {
+function invalidOperation (at: number, message: string): Failure {
   return new Failure('VALIDATION_ERROR', { issues: [fieldIssue(`[${at}]`, message, 'processing')] })
 }
 
@@ -102,7 +102,7 @@ const isPointer = (text: unknown): boolean =>
 
 class Inapplicable extends Error {}
 
-function isApplied (draft: Draft, operation: Operation): boolean {
+function tryApply (draft: Draft, operation: Operation): boolean {
   try {
     apply[operation.op](draft, operation)
     return draft.copied <= maxCopied && draft.shifted <= maxShifted
@@ -113,53 +113,53 @@ function isApplied (draft: Draft, operation: Operation): boolean {
 }
 
 const apply = {
-  add: (draft: Draft, { path, value }: Operation) => put(draft, path, { value: copyOf(value) }),
+  add: (draft: Draft, { path, value }: Operation) => put(draft, path, { value: copyDeep(value) }),
   remove: (draft: Draft, { path }: Operation) => { take(draft, path) },
   replace: (draft: Draft, { path, value }: Operation) => {
-    const { holder, token } = filled(draft, path)
+    const { holder, token } = resolveExisting(draft, path)
     if (Array.isArray(holder)) markReplaced(draft, holder, Number(token))
-    holder[token as never] = copyOf(value) as never
+    holder[token as never] = copyDeep(value) as never
   },
   move: (draft: Draft, { from, path }: Operation) => {
-    require(!path.startsWith(`${from}/`))
+    requireApplicable(!path.startsWith(`${from}/`))
     put(draft, path, take(draft, from))
   },
-  copy: (draft: Draft, { from, path }: Operation) => put(draft, path, copied(draft, from)),
+  copy: (draft: Draft, { from, path }: Operation) => put(draft, path, copyFrom(draft, from)),
   // The comparison costs no more than the value in the operation: the first difference ends the patch.
-  test: (draft: Draft, { path, value }: Operation) => require(isEqual(valueAt(draft, path), value))
+  test: (draft: Draft, { path, value }: Operation) => requireApplicable(isEqual(getValueAt(draft, path), value))
 }
 
 /** A value, and of an item the list in which it stood and its origin there. */
-interface Taken {
+interface DetachedValue {
   readonly value: unknown
   readonly list?: readonly unknown[]
   readonly origin?: ItemOrigin | undefined
 }
 
-function put (draft: Draft, pointer: string, taken: Taken): void {
+function put (draft: Draft, pointer: string, taken: DetachedValue): void {
   startList(draft, pointer)
-  const { holder, token } = getPosition(draft, pointer)
+  const { holder, token } = resolvePointer(draft, pointer)
   if (Array.isArray(holder)) {
     const at = token === '-' ? holder.length : isIndex(token) ? Number(token) : Infinity
-    require(at <= holder.length)
+    requireApplicable(at <= holder.length)
     draft.shifted += holder.length - at
-    originsIn(draft, holder)?.splice(at, 0, taken.list === holder ? taken.origin : undefined)
+    findOrigins(draft, holder)?.splice(at, 0, taken.list === holder ? taken.origin : undefined)
     holder.splice(at, 0, taken.value)
   } else {
     // The one name that is no member when it is set: it would change what the object is.
-    require(token !== '__proto__')
+    requireApplicable(token !== '__proto__')
     holder[token] = taken.value
   }
 }
 
 /** The origins of the items of a list, to be changed; undefined for a list that is new. */
-function originsIn ({ lists }: Draft, list: readonly unknown[]): Array<ItemOrigin | undefined> | undefined {
+function findOrigins ({ lists }: Draft, list: readonly unknown[]): Array<ItemOrigin | undefined> | undefined {
   const origins = lists.get(list)
   return origins && (origins.items ??= list.map((_, index) => ({ index, how: 'same' })))
 }
 
 function markReplaced (draft: Draft, list: readonly unknown[], at: number): void {
-  const items = originsIn(draft, list)
+  const items = findOrigins(draft, list)
   const origin = items?.[at]
   if (origin !== undefined) items![at] = { ...origin, how: 'replaced' }
 }
@@ -168,16 +168,16 @@ function markReplaced (draft: Draft, list: readonly unknown[], at: number): void
 function startList (draft: Draft, pointer: string): void {
   const list = /^(.+)\/-$/.exec(pointer)?.[1]
   if (list === undefined) return
-  const { holder, token } = getPosition(draft, list)
-  if (!Array.isArray(holder) && !holds(holder, token)) put(draft, list, { value: [] })
+  const { holder, token } = resolvePointer(draft, list)
+  if (!Array.isArray(holder) && !hasMember(holder, token)) put(draft, list, { value: [] })
 }
 
-function take (draft: Draft, pointer: string): Taken {
-  const { holder, token } = filled(draft, pointer)
+function take (draft: Draft, pointer: string): DetachedValue {
+  const { holder, token } = resolveExisting(draft, pointer)
   const value = holder[token as never] as unknown
   if (Array.isArray(holder)) {
     draft.shifted += holder.length - Number(token)
-    const [origin] = originsIn(draft, holder)?.splice(Number(token), 1) ?? []
+    const [origin] = findOrigins(draft, holder)?.splice(Number(token), 1) ?? []
     holder.splice(Number(token), 1)
     return { value, list: holder, origin }
   }
@@ -185,16 +185,16 @@ function take (draft: Draft, pointer: string): Taken {
   return { value }
 }
 
-function copied (draft: Draft, pointer: string): Taken {
-  const { holder, token } = filled(draft, pointer)
-  const value = copyOf(holder[token as never], withLists(draft))
+function copyFrom (draft: Draft, pointer: string): DetachedValue {
+  const { holder, token } = resolveExisting(draft, pointer)
+  const value = copyDeep(holder[token as never], trackCopying(draft))
   if (!Array.isArray(holder)) return { value }
-  const origin = originsIn(draft, holder)?.[Number(token)]
+  const origin = findOrigins(draft, holder)?.[Number(token)]
   return { value, list: holder, origin: origin && { ...origin, how: 'copied' } }
 }
 
 /** Counts in the draft what is copied, and the lists of the copy have the origins of those that are copied. */
-function withLists (draft: Draft): Copying {
+function trackCopying (draft: Draft): Copying {
   const { lists } = draft
   return {
     get copied () { return draft.copied },
@@ -206,27 +206,30 @@ function withLists (draft: Draft): Copying {
   }
 }
 
-function valueAt (draft: Draft, pointer: string): unknown {
-  const { holder, token } = filled(draft, pointer)
+function getValueAt (draft: Draft, pointer: string): unknown {
+  const { holder, token } = resolveExisting(draft, pointer)
   return holder[token as never]
 }
 
 /** A pointer to an existing value. */
-function filled (draft: Draft, pointer: string): PointerTarget {
-  const target = getPosition(draft, pointer)
-  require(holds(target.holder, target.token))
+function resolveExisting (draft: Draft, pointer: string): PointerTarget {
+  const target = resolvePointer(draft, pointer)
+  requireApplicable(hasMember(target.holder, target.token))
   return target
 }
 
-function getPosition ({ root }: Draft, pointer: string): PointerTarget {
-  const tokens = tokensOf(pointer)
+function resolvePointer ({ root }: Draft, pointer: string): PointerTarget {
+  const tokens = parsePointer(pointer)
   const last = tokens.pop()!
-  const holder = tokens.reduce<unknown>((here, token) => holds(here, token) ? here[token as never] : undefined, root)
-  require(isHolder(holder))
+  const holder = tokens.reduce<unknown>(
+    (here, token) => (hasMember(here, token) ? here[token as never] : undefined),
+    root
+  )
+  requireApplicable(isHolder(holder))
   return { holder: holder as Holder, token: last }
 }
 
-const tokensOf = (pointer: string): string[] =>
+const parsePointer = (pointer: string): string[] =>
   pointer
     .slice(1)
     .split('/')
@@ -237,13 +240,13 @@ const isHolder = (value: unknown): value is Holder => Array.isArray(value) || is
 /**
  * Whether a token names something in a value. A text or a number holds nothing, and of a list only its items count.
  */
-function holds (value: unknown, token: string): value is Holder {
+function hasMember (value: unknown, token: string): value is Holder {
   return isHolder(value) && (isJsonObject(value) || isIndex(token)) && Object.hasOwn(value, token)
 }
 
 const isIndex = (token: string): boolean => /^(?:0|[1-9]\d*)$/.test(token)
 
-function require (isMet: boolean): void {
+function requireApplicable (isMet: boolean): void {
   if (!isMet) throw new Inapplicable()
 }
 
@@ -254,20 +257,20 @@ interface Copying {
 }
 
 /** A copy that shares nothing that can be changed, its characters counted as they are copied. */
-function copyOf (value: unknown, count: Copying = { copied: -Infinity }, depth = 1): unknown {
+function copyDeep (value: unknown, count: Copying = { copied: -Infinity }, depth = 1): unknown {
   count.copied += typeof value === 'string' ? value.length + 2 : 1
-  require(count.copied <= maxCopied)
+  requireApplicable(count.copied <= maxCopied)
   if (!isHolder(value)) return value
-  require(depth <= maxDepth)
+  requireApplicable(depth <= maxDepth)
   if (Array.isArray(value)) {
-    const list = value.map(item => copyOf(item, count, depth + 1))
+    const list = value.map(item => copyDeep(item, count, depth + 1))
     count.noteList?.(list, value)
     return list
   }
   const copy: Record<string, unknown> = { ...value }
   for (const name of Object.keys(copy)) {
     count.copied += name.length + 3
-    copy[name] = copyOf(copy[name], count, depth + 1)
+    copy[name] = copyDeep(copy[name], count, depth + 1)
   }
   return copy
 }

@@ -2,17 +2,17 @@ import { STATUS_CODES, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { uuidv7 } from 'uuidv7'
-import { failureOf } from './error-handlers.js'
+import { toFailure } from './error-handlers.js'
 import { Failure } from './failures.js'
-import { requestMetadata } from './request-metadata.js'
-import { fhirType, outcomeOf, isFhirPath } from './operation-outcome.js'
-import { failureEnvelope } from './reply.js'
+import { setRequestMetadata } from './request-metadata.js'
+import { fhirType, toOperationOutcome, isFhirPath } from './operation-outcome.js'
+import { buildFailureEnvelope } from './reply.js'
 
 /**
  * Responds to malformed HTTP directly on the socket, and closes the connection, since it is unknown where the next
  * request starts.
  */
-export function malformedHttpHandler (now: () => Date, pages?: RefusalPages) {
+export function createMalformedHttpHandler (now: () => Date, pages?: RefusalPages) {
   return function (this: FastifyInstance, error: ParserError, socket: RespondingSocket): void {
     const { code } = error
     if (!socket.writable || isRespondingToAnother(socket)) {
@@ -20,11 +20,11 @@ export function malformedHttpHandler (now: () => Date, pages?: RefusalPages) {
       socket.destroy()
       return
     }
-    const form = formFor(urlOf(error, socket), pages)
-    const failure = failureOfParser(error)
+    const form = selectForm(findRequestUrl(error, socket), pages)
+    const failure = toParserFailure(error)
     const requestId = uuidv7()
     this.log.info({ requestId, status: failure.status, code }, 'malformed HTTP was refused')
-    socket.end(rawResponse(failure, { requestId, timestamp: now().toISOString(), form }), () => socket.destroy())
+    socket.end(formatRawResponse(failure, { requestId, timestamp: now().toISOString(), form }), () => socket.destroy())
   }
 }
 
@@ -35,7 +35,9 @@ interface ParserError extends NodeJS.ErrnoException { readonly rawPacket?: unkno
 type RespondingSocket = Socket & { readonly _httpMessage?: ServerResponse | null }
 
 /** The requested URL, as far as it was received. Undefined if the malformed bytes do not start with a request line. */
-function urlOf ({ rawPacket }: ParserError, { _httpMessage: activeResponse }: RespondingSocket): string | undefined {
+function findRequestUrl (
+  { rawPacket }: ParserError, { _httpMessage: activeResponse }: RespondingSocket
+): string | undefined {
   if (activeResponse != null) return activeResponse.req.url
   return rawPacket instanceof Buffer
     ? /^[A-Z]+ (\/[^ ?]*)/.exec(rawPacket.subarray(0, 100).toString('latin1'))?.[1]
@@ -43,11 +45,11 @@ function urlOf ({ rawPacket }: ParserError, { _httpMessage: activeResponse }: Re
 }
 
 /** Responds to requests that the framework refuses before routing, such as a path that can't be decoded. */
-export function frameworkErrorHandler (now: () => Date, pages?: RefusalPages) {
+export function createFrameworkErrorHandler (now: () => Date, pages?: RefusalPages) {
   return function (error: Error, request: FastifyRequest, reply: FastifyReply): void {
-    requestMetadata(request, reply, now())
-    const form = formFor(request.raw.url, pages)
-    const failure = failureOf(error)
+    setRequestMetadata(request, reply, now())
+    const form = selectForm(request.raw.url, pages)
+    const failure = toFailure(error)
     // No hook runs, so that the access log has no line for it.
     request.log.info({ method: request.method, route: null, status: failure.status }, 'answered')
     reply
@@ -65,7 +67,7 @@ const messages: Readonly<Record<string, string>> = {
 /** The code of an error for a request that has not arrived completely when the server closes. */
 export const serverClosing = 'ERR_SERVER_CLOSING'
 
-function failureOfParser ({ code = '' }: NodeJS.ErrnoException): Failure {
+function toParserFailure ({ code = '' }: NodeJS.ErrnoException): Failure {
   if (code === serverClosing) {
     return new Failure('BACKEND_UNAVAILABLE', {
       message: 'This process ends, and did not receive the complete request. Send it again.', retryAfterSeconds: 1
@@ -86,13 +88,13 @@ export interface RefusalPages extends RefusalForm { readonly below: string }
 
 const outcomeForm: RefusalForm = {
   headers: { 'content-type': fhirType },
-  body: failure => JSON.stringify(outcomeOf(failure))
+  body: failure => JSON.stringify(toOperationOutcome(failure))
 }
 const envelopeForm: RefusalForm = {
   headers: { 'content-type': 'application/json; charset=utf-8' },
   body: (failure, about) =>
     JSON.stringify(
-      failureEnvelope(failure, {
+      buildFailureEnvelope(failure, {
         ...about,
         status: failure.status,
         rateLimitTotal: null,
@@ -102,12 +104,12 @@ const envelopeForm: RefusalForm = {
     )
 }
 
-function formFor (url: string | undefined, pages: RefusalPages | undefined): RefusalForm {
+function selectForm (url: string | undefined, pages: RefusalPages | undefined): RefusalForm {
   if (isFhirPath(url)) return outcomeForm
   return pages !== undefined && `${url?.split('?', 1)[0]}/`.startsWith(`${pages.below}/`) ? pages : envelopeForm
 }
 
-function rawResponse (
+function formatRawResponse (
   failure: Failure,
   { requestId, timestamp, form }: { readonly requestId: string, readonly timestamp: string, readonly form: RefusalForm }
 ): string {

@@ -4,7 +4,7 @@ import { distance } from 'fastest-levenshtein'
  * The known name that is most like a misspelt one. Undefined if none is similar, or none is within `mostEdits`
  * single-character edits.
  */
-export function nearest (name: string, known: readonly string[], maxEdits = Infinity): string | undefined {
+export function findNearest (name: string, known: readonly string[], maxEdits = Infinity): string | undefined {
   // The cost is the product of both lengths, and a client chooses one of them.
   const requested = name.slice(0, 64).toLowerCase()
   const furthest = Math.min(maxEdits, Math.max(2, Math.floor(requested.length / 3)))
@@ -15,14 +15,14 @@ export function nearest (name: string, known: readonly string[], maxEdits = Infi
 }
 
 /**
- * The end of a message about an unknown name: suggests the {@link nearest} known name, or else is `otherwise`. It never
- * contains the unknown name, which may be a value or a secret.
+ * The end of a message about an unknown name: suggests the {@link findNearest} known name, or else is `otherwise`. It
+ * never contains the unknown name, which may be a value or a secret.
  */
-export function suggestion (name: string, known: readonly string[], otherwise = ''): string {
-  return didYouMean(nearest(name, known), otherwise)
+export function formatSuggestion (name: string, known: readonly string[], otherwise = ''): string {
+  return formatDidYouMean(findNearest(name, known), otherwise)
 }
 
-/** The {@link suggestion} of a name that the caller has chosen. */
-export function didYouMean (meant: string | undefined, otherwise = ''): string {
+/** The {@link formatSuggestion} of a name that the caller has chosen. */
+export function formatDidYouMean (meant: string | undefined, otherwise = ''): string {
   return meant === undefined ? otherwise : `; did you mean ${meant}?`
 }

@@ -68,7 +68,7 @@ export const commonFailures: readonly FailureCode[] = [
 ]
 
 /** The failures of a request with a body. */
-export const withBody: readonly FailureCode[] = [
+export const bodyFailures: readonly FailureCode[] = [
   'INVALID_JSON',
   'PAYLOAD_TOO_LARGE',
   'UNSUPPORTED_MEDIA_TYPE',
@@ -84,7 +84,7 @@ interface Success {
 }
 
 /** The responses of an operation by status: its success and its failures. */
-export function responsesOf (
+export function buildResponses (
   { status, description, data, headers }: Success,
   failures: readonly FailureCode[]
 ): JsonSchema {
@@ -92,34 +92,34 @@ export function responsesOf (
     [status]: {
       description,
       ...(headers && { headers }),
-      content: { 'application/json': { schema: enveloped(data) } }
+      content: { 'application/json': { schema: buildEnvelopeSchema(data) } }
     },
-    ...failuresOf(failures)
+    ...buildFailureResponses(failures)
   }
 }
 
 /** The responses of failures, by status. */
-export function failuresOf (codes: readonly FailureCode[]): JsonSchema {
+export function buildFailureResponses (codes: readonly FailureCode[]): JsonSchema {
   const statuses = [...new Set(codes.map(code => catalog[code].status))].sort()
-  return Object.fromEntries(statuses.map(status => [status, { $ref: `#/components/responses/${nameOf(status)}` }]))
+  return Object.fromEntries(statuses.map(status => [status, { $ref: `#/components/responses/${toResponseName(status)}` }]))
 }
 
 /** The responses that operations refer to: 304, deletion, and one for each error status with all of its codes. */
-export function sharedResponses (codes: ReadonlySet<FailureCode>): Record<string, JsonSchema> {
+export function buildSharedResponses (codes: ReadonlySet<FailureCode>): Record<string, JsonSchema> {
   const statuses = [...new Set([...codes].map(code => catalog[code].status))].sort()
   const failures = statuses.map(status => [
-    nameOf(status),
-    failureOf([...codes].filter(code => catalog[code].status === status))
+    toResponseName(status),
+    buildFailureResponse([...codes].filter(code => catalog[code].status === status))
   ])
   return {
-    NotModified: { description: 'You have the current version.', headers: { ETag: header('ETag') } },
-    Deleted: { description: 'Deleted.', content: { 'application/json': { schema: enveloped(referTo('Deleted')) } } },
+    NotModified: { description: 'You have the current version.', headers: { ETag: referToHeader('ETag') } },
+    Deleted: { description: 'Deleted.', content: { 'application/json': { schema: buildEnvelopeSchema(referTo('Deleted')) } } },
     ...Object.fromEntries(failures)
   }
 }
 
 /** `Failure404` */
-const nameOf = (status: number): string => `Failure${status}`
+const toResponseName = (status: number): string => `Failure${status}`
 
 const exampleMeta = {
   requestId: '0199a3c4-7e2b-7c11-9d5f-3b0f6d0c8e21',
@@ -224,17 +224,17 @@ export const headerComponents: Readonly<Record<string, JsonSchema>> = {
 }
 
 /** A reference to one of {@link headerComponents}. */
-export const header = (name: string): JsonSchema => ({ $ref: `#/components/headers/${name}` })
+export const referToHeader = (name: string): JsonSchema => ({ $ref: `#/components/headers/${name}` })
 
 /** A reference to one of the parameters of the document. */
-export const parameter = (name: string): JsonSchema => ({ $ref: `#/components/parameters/${name}` })
+export const referToParameter = (name: string): JsonSchema => ({ $ref: `#/components/parameters/${name}` })
 
 /** The same content for several media types. */
-export const inTypes = (types: readonly string[], content: JsonSchema): JsonSchema =>
+export const buildContent = (types: readonly string[], content: JsonSchema): JsonSchema =>
   Object.fromEntries(types.map(type => [type, content]))
 
 /** The schema of a search page. */
-export const pageOf = (item: JsonSchema): JsonSchema => ({
+export const buildPageSchema = (item: JsonSchema): JsonSchema => ({
   type: 'object',
   properties: {
     data: { type: 'array', items: item },
@@ -246,23 +246,23 @@ export const pageOf = (item: JsonSchema): JsonSchema => ({
 })
 
 /** The schema of the envelope of a success. */
-export const enveloped = (data: JsonSchema, others: JsonSchema = {}): JsonSchema => ({
+export const buildEnvelopeSchema = (data: JsonSchema, others: JsonSchema = {}): JsonSchema => ({
   type: 'object',
   properties: { ...others, data, meta: referTo('Meta') },
   required: [...Object.keys(others), 'data', 'meta']
 })
 
-const slowed: ReadonlySet<number> = new Set([409, 429, 503])
+const retryableStatuses: ReadonlySet<number> = new Set([409, 429, 503])
 
-function failureOf (codes: readonly FailureCode[]): JsonSchema {
+function buildFailureResponse (codes: readonly FailureCode[]): JsonSchema {
   return {
     description: codes.map(code => `\`${code}\`: ${catalog[code].remedy}`).join('\n\n'),
-    ...codes.some(code => slowed.has(catalog[code].status)) && { headers: { 'Retry-After': header('Retry-After') } },
-    content: { 'application/json': { schema: referTo('Failure'), example: exampleOf(codes[0]!) } }
+    ...codes.some(code => retryableStatuses.has(catalog[code].status)) && { headers: { 'Retry-After': referToHeader('Retry-After') } },
+    content: { 'application/json': { schema: referTo('Failure'), example: buildFailureExample(codes[0]!) } }
   }
 }
 
-function exampleOf (code: FailureCode): JsonSchema {
+function buildFailureExample (code: FailureCode): JsonSchema {
   const { status, title, remedy } = catalog[code]
   const issues =
     code === 'VALIDATION_ERROR' ? [fieldIssue('birthDate', 'expected a date such as 1990-03-14, 1990-03 or 1990')] : []

@@ -8,19 +8,19 @@ interface OperationOutcome {
 }
 
 /** A failure as an OperationOutcome. It contains nothing of the cause or of the request. */
-export function outcomeOf ({ code, message, issues }: Failure): OperationOutcome {
+export function toOperationOutcome ({ code, message, issues }: Failure): OperationOutcome {
   const full = { severity: 'error', code: catalog[code].issueType, diagnostics: message } as const
   return { resourceType: 'OperationOutcome', issue: issues.length > 0 ? issues : [full] }
 }
 
 /** An OperationOutcome that confirms a success, for a client that requests one. */
-export function successOutcome (diagnostics: string, warnings: readonly Issue[] = []): OperationOutcome {
+export function buildSuccessOutcome (diagnostics: string, warnings: readonly Issue[] = []): OperationOutcome {
   const success = { severity: 'information', code: 'informational', diagnostics } as const
-  return { resourceType: 'OperationOutcome', issue: [success, ...warningsOutcome(warnings).issue] }
+  return { resourceType: 'OperationOutcome', issue: [success, ...buildWarningsOutcome(warnings).issue] }
 }
 
 /** The warnings about a change that was made. */
-export function warningsOutcome (warnings: readonly Issue[]): OperationOutcome {
+export function buildWarningsOutcome (warnings: readonly Issue[]): OperationOutcome {
   return { resourceType: 'OperationOutcome', issue: warnings.map(issue => ({ ...issue, severity: 'information' })) }
 }
 
@@ -32,11 +32,15 @@ export const isFhirPath = (url = ''): boolean => /^\/v1\/fhir(?:[/?]|$)/.test(ur
 
 /** Sends a failure as an OperationOutcome, with its headers. */
 export function sendOutcome (reply: FastifyReply, failure: Failure): FastifyReply {
-  return reply.code(failure.status).headers(failure.headers).type(fhirType).send(JSON.stringify(outcomeOf(failure)))
+  return reply
+    .code(failure.status)
+    .headers(failure.headers)
+    .type(fhirType)
+    .send(JSON.stringify(toOperationOutcome(failure)))
 }
 
 /** The entry of a searchset that reports that it is incomplete. */
-export function incompleteEntry (diagnostics: string): unknown {
+export function buildIncompleteEntry (diagnostics: string): unknown {
   return {
     resource: { resourceType: 'OperationOutcome', issue: [{ severity: 'warning', code: 'incomplete', diagnostics }] },
     search: { mode: 'outcome' }

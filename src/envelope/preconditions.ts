@@ -2,10 +2,10 @@ import { isValidId, idPattern } from '../fhir/names.js'
 import { Failure } from './failures.js'
 
 /** The entity tag of a stored version (RFC 9110). It is weak, since the same version has several representations. */
-export const entityTag = (version: string): string => `W/"${version}"`
+export const toEntityTag = (version: string): string => `W/"${version}"`
 
 /** The version that an entity tag of a FHIR server names; undefined if the text is none. */
-export const versionOfTag = (tag: string): string | undefined => tagForm.exec(tag)?.[1]
+export const parseEntityTag = (tag: string): string | undefined => tagForm.exec(tag)?.[1]
 
 const tagForm = new RegExp(`^(?:W/)?"(${idPattern})"$`)
 
@@ -13,11 +13,11 @@ const tagForm = new RegExp(`^(?:W/)?"(${idPattern})"$`)
  * The versions in an If-Match or If-None-Match header. `*` is any version.
  * @throws {Failure} BAD_REQUEST for anything but entity tags
  */
-export function versionsIn (header: string | undefined, name: string): readonly string[] | '*' | undefined {
+export function parseVersions (header: string | undefined, name: string): readonly string[] | '*' | undefined {
   if (header === undefined) return undefined
   const text = header.trim()
   if (text === '*') return '*'
-  const tags = tagsIn(text)
+  const tags = parseEntityTags(text)
   if (tags === undefined) {
     throw new Failure('BAD_REQUEST', { message: `${name}: expected the ETag of an earlier response, such as W/"1".` })
   }
@@ -26,7 +26,7 @@ export function versionsIn (header: string | undefined, name: string): readonly 
 
 /** @throws {Failure} PRECONDITION_FAILED if the stored version is none of those in If-Match */
 export function requireIfMatch (header: string | undefined, version: string | undefined): void {
-  const versions = versionsIn(header, 'If-Match')
+  const versions = parseVersions(header, 'If-Match')
   if (versions === undefined || versions === '*') return
   if (version === undefined || !versions.includes(version)) throw new Failure('PRECONDITION_FAILED')
 }
@@ -39,7 +39,7 @@ export const hasOtherPrecondition = (headers: Readonly<Record<string, unknown>>)
  * The refusal of a write with such a precondition. If it were ignored, the write could replace a record that its sender
  * wants to preserve. RFC 9110, section 13.1
  */
-export const otherPrecondition = (): Failure =>
+export const unsupportedPrecondition = (): Failure =>
   new Failure('BAD_REQUEST', {
     message:
       'Writes do not support If-None-Match and If-Unmodified-Since. To replace a certain version, send If-Match with its ETag. To create raw FHIR only if no match exists, send If-None-Exist.'
@@ -50,12 +50,12 @@ export function etagMatches (header: string | undefined, version: string | undef
   if (header === undefined) return false
   if (header.trim() === '*') return true
   // Some clients, such as fhirpy, send the bare versionId of meta.
-  const versions = isValidId(header) ? [header] : tagsIn(header)
+  const versions = isValidId(header) ? [header] : parseEntityTags(header)
   return version !== undefined && versions?.includes(version) === true
 }
 
-function tagsIn (text: string): readonly string[] | undefined {
-  const tags = text.split(',').map(tag => versionOfTag(tag.trim()))
+function parseEntityTags (text: string): readonly string[] | undefined {
+  const tags = text.split(',').map(tag => parseEntityTag(tag.trim()))
   return tags.some(tag => tag === undefined) ? undefined : tags as string[]
 }
 

@@ -38,8 +38,8 @@ export function parseQuery (
       if (name.length > maxName) {
         throw invalidParameter('query', `at most ${maxName} characters in the name of a parameter`)
       }
-      const most = typeof max === 'number' ? max : max(name)
-      if (value.length > most) throw invalidParameter(safeName(name), `at most ${most} characters`)
+      const maxLength = typeof max === 'number' ? max : max(name)
+      if (value.length > maxLength) throw invalidParameter(toSafeName(name), `at most ${maxLength} characters`)
       return [name, value] as const
     })
 }
@@ -64,28 +64,28 @@ export function parseCount (text: string): PageSize {
   return { count: maxCount, warnings: [{ ...fieldIssue('count', message), severity: 'warning' }] }
 }
 
-/** What to do about a value that {@link beginsWithSpace}. */
+/** What to do about a value that {@link startsWithSpace}. */
 export const spaceError = 'begins with a space. In a URL + is a space: write a plus sign as %2B, and leave out a space'
 
 /**
  * Whether a search value begins with a space, most often a plus sign that was not encoded. No stored value begins so,
  * so it would find nothing.
  */
-export const beginsWithSpace = (value: string): boolean => /^ +[^ ]/.test(value)
+export const startsWithSpace = (value: string): boolean => /^ +[^ ]/.test(value)
 
 /** A name from the client, if it is safe to show. Anything may be sent in place of a name, even a secret. */
-export const safeName = (name: string): string =>
+export const toSafeName = (name: string): string =>
   /^(?!svc_|cg_)[A-Za-z_][A-Za-z0-9_:.-]{0,63}$/.test(name) ? name : '(unknown)'
 
 /** The text after the question mark of a URL, undecoded. */
-export function rawQuery (url = ''): string {
+export function getRawQuery (url = ''): string {
   const begin = url.indexOf('?')
   return begin < 0 ? '' : url.slice(begin + 1)
 }
 
 /** @throws {Failure} BAD_REQUEST when a request that takes no query parameters has some */
 export function requireNoQuery ({ raw }: { readonly raw: { readonly url?: string | undefined } }): void {
-  if (rawQuery(raw.url) !== '') throw new Failure('BAD_REQUEST', { message: 'Send no query parameters.' })
+  if (getRawQuery(raw.url) !== '') throw new Failure('BAD_REQUEST', { message: 'Send no query parameters.' })
 }
 
 function decode (text: string): string {

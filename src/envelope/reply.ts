@@ -40,7 +40,7 @@ export interface FailureEnvelope extends Envelope<null> {
 export const envelope = fp(async app => {
   app.setReplySerializer(printJson)
   app.addHook('preSerialization', (request, { statusCode }, data: unknown, done) => {
-    const wrapped: Envelope<unknown> = { data, meta: metaOf(request, statusCode) }
+    const wrapped: Envelope<unknown> = { data, meta: buildMeta(request, statusCode) }
     done(null, wrapped)
   })
 }, { name: 'envelope', dependencies: ['identity'], fastify: '5.x' })
@@ -50,7 +50,7 @@ const dataStart = Buffer.from('{"data":')
 /** Sends JSON, in parts of UTF-8, in the envelope of a success. */
 export function sendJson (reply: FastifyReply, data: readonly Buffer[]): FastifyReply {
   const { request, statusCode } = reply
-  const meta = Buffer.from(`,"meta":${JSON.stringify(metaOf(request, statusCode))}}`)
+  const meta = Buffer.from(`,"meta":${JSON.stringify(buildMeta(request, statusCode))}}`)
   return reply.type('application/json; charset=utf-8').send(Buffer.concat([dataStart, ...data, meta]))
 }
 
@@ -62,12 +62,12 @@ export function sendWithStatus (
   const { request, statusCode } = reply
   return reply
     .type('application/json; charset=utf-8')
-    .send(JSON.stringify({ status: data.status, data, meta: metaOf(request, statusCode) }))
+    .send(JSON.stringify({ status: data.status, data, meta: buildMeta(request, statusCode) }))
 }
 
 /** Sends a failure with its headers, in any scope. */
 export function sendFailure (reply: FastifyReply, failure: Failure): FastifyReply {
-  const body = failureEnvelope(failure, metaOf(reply.request, failure.status))
+  const body = buildFailureEnvelope(failure, buildMeta(reply.request, failure.status))
   // As text, since the hook that wraps successes ignores text.
   return reply
     .code(failure.status)
@@ -77,7 +77,7 @@ export function sendFailure (reply: FastifyReply, failure: Failure): FastifyRepl
 }
 
 /** The body of a failure. It contains nothing of the cause or of the request. */
-export function failureEnvelope (failure: Failure, meta: ReplyMeta): FailureEnvelope {
+export function buildFailureEnvelope (failure: Failure, meta: ReplyMeta): FailureEnvelope {
   return {
     data: null,
     error: failure.title,
@@ -90,7 +90,7 @@ export function failureEnvelope (failure: Failure, meta: ReplyMeta): FailureEnve
   }
 }
 
-function metaOf ({ id, arrivedAt, rate, warnings = [] }: FastifyRequest, status: number): ReplyMeta {
+function buildMeta ({ id, arrivedAt, rate, warnings = [] }: FastifyRequest, status: number): ReplyMeta {
   return {
     requestId: id,
     timestamp: arrivedAt,

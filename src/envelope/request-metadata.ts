@@ -19,13 +19,13 @@ export const identity = fp<{ readonly now: () => Date }>(async (app, { now }) =>
   app.decorateRequest('rate', undefined)
   app.decorateRequest('warnings', undefined)
   app.addHook('onRequest', (request, reply, done) => {
-    requestMetadata(request, reply, now())
+    setRequestMetadata(request, reply, now())
     done()
   })
 }, { name: 'identity', fastify: '5.x' })
 
 /** The same for a request that does not reach a hook. */
-export function requestMetadata (request: FastifyRequest, reply: FastifyReply, now: Date): void {
+export function setRequestMetadata (request: FastifyRequest, reply: FastifyReply, now: Date): void {
   request.arrivedAt = now.toISOString()
   reply.headers({ 'x-request-id': request.id, 'x-timestamp': request.arrivedAt, 'x-content-type-options': 'nosniff' })
 }

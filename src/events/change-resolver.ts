@@ -41,7 +41,7 @@ export class ChangeResolver {
   async #resolve (stopping: AbortSignal): Promise<number> {
     const { eventLog, now, settleMs } = this.#parts
     try {
-      const unknown = await eventLog.unknown(maxAtOnce)
+      const unknown = await eventLog.listUnresolved(maxAtOnce)
       const before = new Date(now().getTime() - settleMs).toISOString()
       // One by one, since what one intent created is then known to be none of the next one's.
       for (const [id, intent] of unknown) {
@@ -64,8 +64,8 @@ export class ChangeResolver {
     try {
       const { named, created } = await findMade(intent)
       // What was found may be of requests that have yet to write down their own events.
-      if (created.length > 0) await eventLog.whenConcluded()
-      const known = await eventLog.createdSince(new Date(Date.parse(intent.startedAt) - settleWindowMs))
+      if (created.length > 0) await eventLog.waitForOpenChanges()
+      const known = await eventLog.listCreatedSince(new Date(Date.parse(intent.startedAt) - settleWindowMs))
       const own = created.filter(({ type, id }) => !known.has(`${type}/${id}`))
       await eventLog.conclude(id, intent, [...named, ...own])
     } catch (error) {

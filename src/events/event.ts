@@ -60,11 +60,11 @@ export type EventBatch = NumberedBatch<ChangeEvent>
 /** Sends a batch of events to the control plane. */
 export type SendEvents = SendBatch<ChangeEvent>
 
-const { tenantId, versionId: _, ...shown } = eventMembers
+const { tenantId, versionId: _, ...commonMembers } = eventMembers
 
 /** The schema of a {@link StoredEvent}. */
 export const storedEventSchema = Type.Object({
-  ...shown,
+  ...commonMembers,
   organizationId: tenantId,
   versionId: Type.Union([version, Type.Null()]),
   sequence: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER })
@@ -100,7 +100,7 @@ export interface EventFeed {
   /** Oldest first. */
   list (query: EventQuery): Promise<readonly StoredEvent[]>
   /** The sequence number of the latest event of all organizations; 0 if there never was one. */
-  latest (): Promise<number>
+  getLatestSequence (): Promise<number>
 }
 
 /** The schema of a {@link PresentedEvent}. */

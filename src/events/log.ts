@@ -2,7 +2,7 @@ import type { FastifyBaseLogger } from 'fastify'
 import { Failure } from '../envelope/failures.js'
 import { base32, randomString } from '../keys/random-text.js'
 import { toPrintedBatch, type BatchAck, type PrintedBatch } from '../control-plane/outbox/batch.js'
-import { compiledModule, FileWriter } from '../control-plane/outbox/file-writer.js'
+import { resolveCompiledModule, FileWriter } from '../control-plane/outbox/file-writer.js'
 import { FileFailure } from '../control-plane/outbox/messages.js'
 import type { StoredBatch } from '../control-plane/outbox/series.js'
 import { eventsPerBatch, type ChangeEvent } from './event.js'
@@ -47,7 +47,7 @@ export class EventLog {
   /** Ids of intents that only the datastore can conclude. */
   readonly #unknown = new Set<number>()
   /** Changes that are under way: it is not known yet what became of them, nor that this is unknown. */
-  readonly #live = new Set<number>()
+  readonly #inProgress = new Set<number>()
   readonly #awaited = new Set<AwaitedChanges>()
   #opened: Promise<Journal> | undefined
   /** The size of the log when it was looked at, and of the journal then. */
@@ -59,7 +59,7 @@ export class EventLog {
   constructor (options: EventLogOptions) {
     const { file: path, now } = options
     this.#options = options
-    this.#writer = new FileWriter({ path, thread: compiledModule('events/log/thread.js'), name: 'event-log', now })
+    this.#writer = new FileWriter({ path, thread: resolveCompiledModule('events/log/thread.js'), name: 'event-log', now })
   }
 
   /** Whether the log can't be written now. */
@@ -83,12 +83,12 @@ export class EventLog {
   }
 
   /** The recorder of a request's changes. */
-  recorderOf (source: ChangeSource): ChangeRecorder {
+  createRecorder (source: ChangeSource): ChangeRecorder {
     return { begin: changes => this.#begin(source, changes) }
   }
 
   /** Intents that only the datastore can conclude, oldest first. @throws {FileFailure} */
-  async unknown (max: number): Promise<ReadonlyArray<readonly [id: number, intent: Intent]>> {
+  async listUnresolved (max: number): Promise<ReadonlyArray<readonly [id: number, intent: Intent]>> {
     const { end } = await this.#open()
     if (this.#unknown.size === 0) return []
     const ids = [...this.#unknown].slice(0, max)
@@ -100,14 +100,14 @@ export class EventLog {
   }
 
   /** The records, as `Type/id`, whose creation is written down, at least all since a time. @throws {FileFailure} */
-  async createdSince (time: Date): Promise<ReadonlySet<string>> {
+  async listCreatedSince (time: Date): Promise<ReadonlySet<string>> {
     const { end } = await this.#open()
     return new Set(await this.#writer.call<readonly string[]>('createdSince', end, time))
   }
 
   /** Resolves when all changes that are under way now have ended. */
-  async whenConcluded (): Promise<void> {
-    const left = new Set(this.#live)
+  async waitForOpenChanges (): Promise<void> {
+    const left = new Set(this.#inProgress)
     if (left.size === 0) return
     await new Promise<void>(resolve => this.#awaited.add({ left, resolve }))
   }
@@ -115,7 +115,8 @@ export class EventLog {
   /** Concludes an intent by what the datastore says. @throws {Failure} BACKEND_UNAVAILABLE if it can't be written */
   async conclude (id: number, intent: Intent, made: ReadonlyArray<MadeChange | undefined>): Promise<void> {
     const events = toEvents(intent, made, this.#options.now())
-    await this.#commit(await this.#open(), formatConclusion(id, events)).catch(error => { throw notWritten(error) })
+    const file = await this.#open()
+    await this.#commit(file, formatConclusion(id, events)).catch(error => { throw eventLogUnavailable(error) })
     this.#unknown.delete(id)
     this.#noteEvents(events)
   }
@@ -138,7 +139,7 @@ export class EventLog {
   }
 
   /** @throws {FileFailure} */
-  async state (): Promise<LogState> {
+  async readState (): Promise<LogState> {
     const { end, bytes } = await this.#open()
     const state = await this.#writer.call<LogState>('state', end)
     this.#size = { log: state.bytes, journal: bytes }
@@ -151,7 +152,7 @@ export class EventLog {
   }
 
   async #begin ({ owner, requestId }: ChangeSource, changes: readonly PlannedChange[]): Promise<OpenChange> {
-    const journal = this.#journal ?? await this.#open().catch((error: unknown) => { throw notWritten(error) })
+    const journal = this.#journal ?? await this.#open().catch((error: unknown) => { throw eventLogUnavailable(error) })
     if (this.#isFull(journal)) await this.#makeRoom(journal)
     const id = ++this.#lastIntent
     const intent: Intent = {
@@ -162,7 +163,7 @@ export class EventLog {
       changes
     }
     this.#append(journal, formatIntent(id, intent))
-    this.#live.add(id)
+    this.#inProgress.add(id)
     return {
       made: made => this.#writeEvents(journal, id, toEvents(intent, made, this.#options.now())),
       refused: () => {
@@ -186,7 +187,7 @@ export class EventLog {
       await this.#commit(journal, formatConclusion(id, events))
     } catch (error) {
       this.#unknown.add(id)
-      throw uncertain(error)
+      throw unconfirmedChange(error)
     } finally {
       this.#end(id)
     }
@@ -195,7 +196,7 @@ export class EventLog {
 
   /** Notes that it is known what became of a change, or that this is unknown. */
   #end (id: number): void {
-    this.#live.delete(id)
+    this.#inProgress.delete(id)
     for (const awaited of this.#awaited) {
       if (!awaited.left.delete(id) || awaited.left.size > 0) continue
       this.#awaited.delete(awaited)
@@ -206,7 +207,7 @@ export class EventLog {
   #open (): Promise<Journal> {
     this.#opened ??= this.#openJournal().catch((error: unknown) => {
       this.#opened = undefined
-      this.#fail(error)
+      this.#handleFailure(error)
       throw error
     })
     return this.#opened
@@ -218,7 +219,7 @@ export class EventLog {
     for (const id of intents) this.#unknown.add(id)
     this.#lastIntent = Math.max(this.#lastIntent, intents.at(-1) ?? 0)
     const fileBytes = Math.min(maxJournalBytes, maxBytes / 8)
-    this.#journal = new Journal(number, { database, fileBytes, underWay: () => this.#live.size })
+    this.#journal = new Journal(number, { database, fileBytes, underWay: () => this.#inProgress.size })
     return this.#journal
   }
 
@@ -236,8 +237,8 @@ export class EventLog {
       }
       if (this.#isFull(journal)) throw new Error('the event log has its maximum size')
     } catch (error) {
-      this.#fail(error)
-      throw notWritten(error)
+      this.#handleFailure(error)
+      throw eventLogUnavailable(error)
     }
   }
 
@@ -245,29 +246,29 @@ export class EventLog {
   #append (journal: Journal, line: string): void {
     try {
       journal.append(line)
-      this.#succeed()
+      this.#handleSuccess()
     } catch (error) {
-      this.#fail(error)
-      throw notWritten(error)
+      this.#handleFailure(error)
+      throw eventLogUnavailable(error)
     }
   }
 
   async #commit (journal: Journal, line: string): Promise<void> {
     try {
       await journal.commit(line)
-      this.#succeed()
+      this.#handleSuccess()
     } catch (error) {
-      this.#fail(error)
+      this.#handleFailure(error)
       throw error
     }
   }
 
-  #succeed (): void {
+  #handleSuccess (): void {
     if (this.#isFailing) this.#options.log.info('the event log can be written again')
     this.#isFailing = false
   }
 
-  #fail (error: unknown): void {
+  #handleFailure (error: unknown): void {
     const { log } = this.#options
     if (!this.#isFailing) log.error({ err: error }, 'the event log cannot be written; changes of records are refused')
     this.#isFailing = true
@@ -282,14 +283,14 @@ export class EventLog {
   }
 }
 
-function notWritten (cause: unknown): Failure {
+function eventLogUnavailable (cause: unknown): Failure {
   return new Failure('BACKEND_UNAVAILABLE', {
     message: 'The gateway cannot write its event log at the moment. Nothing was changed. Try again later.',
     cause
   })
 }
 
-function uncertain (cause: unknown): Failure {
+function unconfirmedChange (cause: unknown): Failure {
   return new Failure('BACKEND_UNAVAILABLE', {
     message:
       'The gateway cannot write its event log at the moment. Before you repeat the change, check whether it was made.',

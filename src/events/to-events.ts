@@ -1,15 +1,15 @@
-import { suggestion } from '../envelope/nearest.js'
+import { formatSuggestion } from '../envelope/nearest.js'
 import { isTenantType, resourceTypes } from '../fhir/resource-types.js'
 import { mappings } from '../mappings/registry.js'
 import { changes, type ChangeEvent, type ChangeKind } from './event.js'
 import type { Intent, MadeChange } from './intent.js'
 
 /** Each FHIR type has at most one simple resource. */
-const pathOf = new Map(mappings.map(({ type, path }) => [type, path]))
+const pathsByType = new Map(mappings.map(({ type, path }) => [type, path]))
 
 /** `patients.created`, or `fhir.Basic.created` for a FHIR type without a simple resource. */
-export function eventType (type: string, kind: ChangeKind): string {
-  return `${pathOf.get(type) ?? `fhir.${type}`}.${kind}`
+export function toEventType (type: string, kind: ChangeKind): string {
+  return `${pathsByType.get(type) ?? `fhir.${type}`}.${kind}`
 }
 
 const tenantTypes = [...resourceTypes].filter(isTenantType)
@@ -17,7 +17,7 @@ const tenantTypes = [...resourceTypes].filter(isTenantType)
 /** All that narrows a list of events: each type of events, all of a resource, and all. */
 const typeFilters: ReadonlySet<string> = new Set([
   '*',
-  ...tenantTypes.flatMap(type => ['*', ...changes].map(kind => eventType(type, kind as ChangeKind)))
+  ...tenantTypes.flatMap(type => ['*', ...changes].map(kind => toEventType(type, kind as ChangeKind)))
 ])
 
 /**
@@ -31,16 +31,16 @@ export function findUnknownType (
   if (at === -1) return undefined
   const [, type = '', kind = ''] = /^fhir\.(\w+)\.(\*|\w+)$/.exec(filters[at]!) ?? []
   // A type with a simple resource has the name of that in all of its events.
-  const meant = pathOf.has(type) ? `${pathOf.get(type)}.${kind}` : filters[at]!
+  const meant = pathsByType.has(type) ? `${pathsByType.get(type)}.${kind}` : filters[at]!
   const otherwise = '; types are such as patients.created, patients.*, fhir.Basic.deleted or *'
-  return { at, message: `no such type of events${suggestion(meant, [...typeFilters], otherwise)}` }
+  return { at, message: `no such type of events${formatSuggestion(meant, [...typeFilters], otherwise)}` }
 }
 
 /**
  * The id of the event about one change of an intent. It is the same whenever the intent is concluded, so that an event
  * that is sent twice is recognized.
  */
-function eventId (intentId: string, at: number): string {
+function toEventId (intentId: string, at: number): string {
   return `evt_${intentId}${at.toString(36).padStart(4, '0')}`
 }
 
@@ -53,10 +53,10 @@ export function toEvents (
   return made.flatMap((change, at) => change === undefined
     ? []
     : [{
-        id: eventId(intentId, at),
+        id: toEventId(intentId, at),
         tenantId,
         mode,
-        type: eventType(change.type, change.kind),
+        type: toEventType(change.type, change.kind),
         createdAt: now.toISOString(),
         resourceType: change.type,
         resourceId: change.id,

@@ -1,12 +1,12 @@
 /** How values of search parameters are written: http://hl7.org/fhir/R4/search.html#escaping */
 
 /** A text as one value. */
-export function escaped (text: string): string {
+export function escapeSearchValue (text: string): string {
   return text.replace(/[\\,|$]/g, '\\$&')
 }
 
 /** The text that an escaped one stands for. */
-export function unescaped (text: string): string {
+export function unescapeSearchValue (text: string): string {
   return text.replace(/\\([\\,|$])/g, '$1')
 }
 

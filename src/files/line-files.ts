@@ -27,7 +27,7 @@ export async function * requireLines<T extends Uint8Array> (
     }
     held.push(chunk)
     head = Buffer.concat([head, chunk.subarray(0, maxHead - head.length)])
-    if (head.length < maxHead && !(chunk.includes(newline) && firstLines(head).length === 3)) continue
+    if (head.length < maxHead && !(chunk.includes(newline) && readFirstLines(head).length === 3)) continue
     requireRecords(head)
     head = undefined
     yield * held.splice(0)
@@ -35,8 +35,8 @@ export async function * requireLines<T extends Uint8Array> (
   if (head !== undefined) requireRecords(head)
   yield * held
 
-  function requireRecords (beginning: Buffer): void {
-    const reason = reasonAgainst(beginning, takesDocument)
+  function requireRecords (firstBytes: Buffer): void {
+    const reason = findFormatError(firstBytes, takesDocument)
     if (reason !== undefined) throw refuse(reason)
   }
 }
@@ -52,16 +52,16 @@ const bundle =
   "it is a Bundle; send its resources, one on each line, as jq -c '.entry[].resource' prints them, or a transaction or batch to /v1/fhir"
 const document = "it is one JSON value over several lines; send one record on each line, as jq -c '.' prints them"
 
-function reasonAgainst (head: Buffer, takesDocument: boolean): string | undefined {
+function findFormatError (head: Buffer, takesDocument: boolean): string | undefined {
   const [, reason] = signatures.find(([bytes]) => bytes.every((byte, at) => head[at] === byte)) ?? []
   if (reason !== undefined) return reason
-  const [first = '', second = ''] = firstLines(head)
+  const [first = '', second = ''] = readFirstLines(head)
   if (first.startsWith('<')) return 'it is XML; send JSON, one record on each line'
-  const value = parsed(first)
+  const value = tryParseJson(first)
   if (value !== undefined) return isOfRequests(value) || (takesDocument && isBundle(value)) ? bundle : undefined
-  const isDocument = /^[{[]$/.test(first) || (/^[{[].*[{[,:]$/s.test(first) && parsed(second) === undefined)
+  const isDocument = /^[{[]$/.test(first) || (/^[{[].*[{[,:]$/s.test(first) && tryParseJson(second) === undefined)
   if (isDocument || first.length > maxHead / 2) {
-    if (/^\{\s*(?:"(?:id|type)"\s*:\s*"[^"]*"\s*,\s*)*"resourceType"\s*:\s*"Bundle"/.test(textOf(head))) return bundle
+    if (/^\{\s*(?:"(?:id|type)"\s*:\s*"[^"]*"\s*,\s*)*"resourceType"\s*:\s*"Bundle"/.test(toText(head))) return bundle
   }
   return isDocument && !takesDocument ? document : undefined
 }
@@ -75,7 +75,7 @@ const isBundle = (value: unknown): value is { readonly type?: unknown } =>
 /** Whether a value is a Bundle that only carries records. */
 export const isOfRequests = (value: unknown): boolean => isBundle(value) && carriers.has(String(value.type))
 
-function parsed (line: string): unknown {
+function tryParseJson (line: string): unknown {
   try {
     return JSON.parse(line)
   } catch {
@@ -83,11 +83,11 @@ function parsed (line: string): unknown {
   }
 }
 
-const textOf = (head: Buffer): string =>
+const toText = (head: Buffer): string =>
   (head.subarray(0, 3).equals(byteOrderMark) ? head.subarray(3) : head).toString('latin1').trimStart()
 
 /** The first lines that are not blank, the last of them perhaps cut off. */
-function firstLines (head: Buffer): readonly string[] {
+function readFirstLines (head: Buffer): readonly string[] {
   const lines: string[] = []
   const start = head.subarray(0, 3).equals(byteOrderMark) ? 3 : 0
   for (let at = start; at <= head.length && lines.length < 3;) {

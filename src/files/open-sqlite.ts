@@ -28,11 +28,11 @@ export class SchemaVersionError extends Error {
 export function openSqlite (
   { file, migrations, synchronous = 'NORMAL', timeoutMs = 5_000 }: SqliteOptions
 ): Database.Database {
-  const database = new Database(privateDatabase(file), { timeout: timeoutMs })
+  const database = new Database(ensurePrivateDatabase(file), { timeout: timeoutMs })
   try {
     database.pragma('journal_mode = WAL')
     database.pragma(`synchronous = ${synchronous}`)
-    const found = schemaVersion(database)
+    const found = readSchemaVersion(database)
     if (found > migrations.length) {
       throw new SchemaVersionError(`has schema version ${found}, expected ${migrations.length}`)
     }
@@ -46,35 +46,35 @@ export function openSqlite (
 
 function migrate (database: Database.Database, migrations: readonly string[]): void {
   // Another process may have been first.
-  for (const statements of migrations.slice(schemaVersion(database))) database.exec(statements)
+  for (const statements of migrations.slice(readSchemaVersion(database))) database.exec(statements)
   database.pragma(`user_version = ${migrations.length}`)
 }
 
 /** How many migrations a file has had; 0 for a new one. */
-const schemaVersion = (database: Database.Database): number =>
+const readSchemaVersion = (database: Database.Database): number =>
   database.pragma('user_version', { simple: true }) as number
 
-const ownerAlone = 0o600
+const ownerOnlyMode = 0o600
 
 /**
  * Lets no other user of the machine read a SQLite database, whatever the umask and the directory allow; one that is not
  * there is made, empty. What cannot be made or changed is left to SQLite, which says what stands in the way.
  * @returns the path, to open
  */
-export function privateDatabase (file: string): string {
+export function ensurePrivateDatabase (file: string): string {
   if (file === ':memory:') return file
   try {
-    closeSync(openSync(file, 'wx', ownerAlone))
+    closeSync(openSync(file, 'wx', ownerOnlyMode))
   } catch {
     // It is there already. Opening and closing it here would take away the locks that this process has on it.
-    for (const part of [file, `${file}-wal`, `${file}-shm`]) narrow(part)
+    for (const part of [file, `${file}-wal`, `${file}-shm`]) restrictToOwner(part)
   }
   return file
 }
 
-function narrow (file: string): void {
+function restrictToOwner (file: string): void {
   try {
-    chmodSync(file, ownerAlone)
+    chmodSync(file, ownerOnlyMode)
   } catch {
     // It is not there, or is another user's, who decides.
   }

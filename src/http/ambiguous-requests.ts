@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { Failure } from '../envelope/failures.js'
-import { valuesOf } from '../envelope/headers.js'
+import { getHeaderValues } from '../envelope/headers.js'
 
 /**
  * HTTP/1.1 requires exactly one Host; with none or two, an intermediate proxy may have read a different request than
@@ -8,7 +8,7 @@ import { valuesOf } from '../envelope/headers.js'
  * @throws {Failure} BAD_REQUEST
  */
 export function requireSingleHostHeader ({ raw }: Pick<FastifyRequest, 'raw'>): void {
-  const hosts = valuesOf(raw.rawHeaders, 'host').length
+  const hosts = getHeaderValues(raw.rawHeaders, 'host').length
   if (hosts !== 1 && !(hosts === 0 && raw.httpVersion === '1.0')) {
     throw new Failure('BAD_REQUEST', { message: 'Send one Host header.' })
   }

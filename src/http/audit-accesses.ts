@@ -34,7 +34,7 @@ export const auditAccesses = fp<AuditAccessesOptions>(async (app, { accounts }) 
   app.decorateRequest('accesses')
   app.addHook('onRequest', async request => {
     if (accounts.isRequired && accounts.isFailing()) {
-      throw unwritten({
+      throw auditUnavailable({
         message: 'Nothing was done, because the access audit log cannot be written at the moment.',
         retryAfterSeconds
       })
@@ -47,7 +47,7 @@ export const auditAccesses = fp<AuditAccessesOptions>(async (app, { accounts }) 
     if (accesses === undefined) return payload
     request.accesses = undefined
     const written = Promise.all(
-      entriesOf(reply, accesses, accounts.namesShown).map(entry => accounts.add(entry, request.caller))
+      toAuditEntries(reply, accesses, accounts.namesShown).map(entry => accounts.add(entry, request.caller))
     )
     if (!accounts.isRequired) {
       written.catch(() => {})
@@ -55,7 +55,7 @@ export const auditAccesses = fp<AuditAccessesOptions>(async (app, { accounts }) 
     }
     await written.catch(error => {
       if (payload instanceof Readable) payload.destroy()
-      throw unwritten({
+      throw auditUnavailable({
         message: catalog.BACKEND_TIMEOUT.remedy,
         headers: { 'retry-after': String(retryAfterSeconds) },
         cause: error
@@ -65,11 +65,11 @@ export const auditAccesses = fp<AuditAccessesOptions>(async (app, { accounts }) 
   })
 }, { name: 'audit-accesses', dependencies: ['authenticate', 'identity'], fastify: '5.x' })
 
-function unwritten (details: FailureDetails): Failure {
+function auditUnavailable (details: FailureDetails): Failure {
   return new Failure('BACKEND_UNAVAILABLE', { cause: 'the access audit log cannot be written', ...details })
 }
 
-function entriesOf (
+function toAuditEntries (
   { request, statusCode: status }: FastifyReply,
   accesses: readonly Access[],
   namesShown: boolean
@@ -93,8 +93,10 @@ function entriesOf (
   }
   // A change implies a read of the same record, so no line records that read.
   const changed = new Set(accesses.filter(({ kind }) => kind !== 'read').map(({ type, id }) => `${type}/${id}`))
-  const shown = accesses.filter(({ kind, type, id }) => kind !== 'read' || !changed.has(`${type}/${id}`))
-  return shown.length === 0 ? [toAuditEntry(audited)] : shown.map(access => toAuditEntry(audited, access, namesShown))
+  const auditedAccesses = accesses.filter(({ kind, type, id }) => kind !== 'read' || !changed.has(`${type}/${id}`))
+  return auditedAccesses.length === 0
+    ? [toAuditEntry(audited)]
+    : auditedAccesses.map(access => toAuditEntry(audited, access, namesShown))
 }
 
 declare module 'fastify' {
@@ -113,7 +115,7 @@ interface AuditedRequest extends Pick<
   readonly status: number
 }
 
-const ofMethod: Readonly<Record<string, AuditEntry['action']>> = {
+const actionsByMethod: Readonly<Record<string, AuditEntry['action']>> = {
   GET: 'R',
   HEAD: 'R',
   POST: 'C',
@@ -132,7 +134,7 @@ function toAuditEntry (
 ): AuditEntry {
   if (access === undefined) {
     const isJob = request.route?.startsWith('/v1/bulk/') === true && method === 'POST'
-    return { ...request, action: isJob ? 'E' : (ofMethod[method] ?? 'E'), outcome: outcomeOf(status) }
+    return { ...request, action: isJob ? 'E' : (actionsByMethod[method] ?? 'E'), outcome: toOutcomeCode(status) }
   }
   const { kind, type, id, shown, failure } = access
   const { action, isList } = interactionCodes[kind]
@@ -144,12 +146,12 @@ function toAuditEntry (
     ...(id !== undefined && { id }),
     ...(isList && failure === undefined && { records: shown.length }),
     ...(isList && namesShown && { shown }),
-    outcome: outcomeOf(failure === undefined ? 200 : catalog[failure].status),
+    outcome: toOutcomeCode(failure === undefined ? 200 : catalog[failure].status),
     ...(failure !== undefined && { code: failure })
   }
 }
 
-function outcomeOf (status: number): AuditEntry['outcome'] {
+function toOutcomeCode (status: number): AuditEntry['outcome'] {
   if (status >= 500) return '8'
   return status >= 400 ? '4' : '0'
 }

@@ -1,9 +1,9 @@
 import type { Mapping } from '../mappings/core/mapping.js'
-import { referenceParameters } from '../mappings/r4/search-parameters.js'
-import { referrersTo } from '../mappings/relations.js'
+import { listReferenceParameters } from '../mappings/r4/search-parameters.js'
+import { listReferrers } from '../mappings/relations.js'
 import type { Offered } from '../tenant-guard/capabilities.js'
-import { subscriptionCapability, subscriptionServer } from '../api/passthrough/subscriptions/capability.js'
-import { capabilityRest, importOperation, keySecurity, omitEmpty } from '../api/passthrough/capability-rest.js'
+import { buildSubscriptionCapability, subscriptionServer } from '../api/passthrough/subscriptions/capability.js'
+import { buildCapabilityRest, buildImportOperation, keySecurity, omitEmpty } from '../api/passthrough/capability-rest.js'
 
 /** The facts in the statement besides the resources. */
 interface StatementFacts {
@@ -25,47 +25,47 @@ interface Statements {
   readonly fhir: (offered: Offered) => unknown
 }
 
-export function capabilityStatements (mappings: readonly Mapping[], facts: StatementFacts): Statements {
-  const simple = (offered: Offered) => ({
+export function buildCapabilityStatements (mappings: readonly Mapping[], facts: StatementFacts): Statements {
+  const buildSimpleRest = (offered: Offered) => ({
     mode: 'server',
     documentation: 'Simple JSON below /v1, with a route for each resource. See /openapi.json.',
     security: keySecurity,
     resource: mappings
       .filter(({ type }) => offered.hasType(type))
-      .map(mapping => resourceOf(mapping, mappings, offered))
+      .map(mapping => buildSimpleResource(mapping, mappings, offered))
   })
   const fhirBase = `${facts.url}/v1/fhir`
-  const raw = (offered: Offered) =>
-    capabilityRest(offered, {
-      operations: facts.fetchesImports ? [importOperation(fhirBase)] : [],
-      resources: facts.hasEvents ? [subscriptionCapability(fhirBase, offered)] : []
+  const buildFhirRest = (offered: Offered) =>
+    buildCapabilityRest(offered, {
+      operations: facts.fetchesImports ? [buildImportOperation(fhirBase)] : [],
+      resources: facts.hasEvents ? [buildSubscriptionCapability(fhirBase, offered)] : []
     })
   const about = 'Clinical records of the organization that owns the key'
   return {
     full: offered => ({
-      ...headOf(facts),
+      ...buildStatementHead(facts),
       implementation: {
         description: `${about}: simple JSON below /v1, and raw FHIR below /v1/fhir`,
         url: `${facts.url}/v1`
       },
       format: ['application/json', 'application/fhir+json'],
       patchFormat: ['application/json-patch+json', 'application/merge-patch+json'],
-      rest: [simple(offered), raw(offered)]
+      rest: [buildSimpleRest(offered), buildFhirRest(offered)]
     }),
     fhir: offered => ({
-      ...headOf(facts),
+      ...buildStatementHead(facts),
       ...facts.hasEvents && { instantiates: [subscriptionServer] },
       implementation: { description: about, url: fhirBase },
       // Of the operations $export.
       implementationGuide: ['http://hl7.org/fhir/uv/bulkdata/ImplementationGuide/hl7.fhir.uv.bulkdata|3.0.0'],
       format: ['application/fhir+json', 'json'],
       patchFormat: ['application/json-patch+json'],
-      rest: [raw(offered)]
+      rest: [buildFhirRest(offered)]
     })
   }
 }
 
-function headOf ({ version, date }: StatementFacts) {
+function buildStatementHead ({ version, date }: StatementFacts) {
   return {
     resourceType: 'CapabilityStatement',
     status: 'active',
@@ -76,7 +76,7 @@ function headOf ({ version, date }: StatementFacts) {
   }
 }
 
-function resourceOf (mapping: Mapping, mappings: readonly Mapping[], { hasParameter }: Offered) {
+function buildSimpleResource (mapping: Mapping, mappings: readonly Mapping[], { hasParameter }: Offered) {
   const { type, about, appendOnly } = mapping
   const interactions = appendOnly
     ? ['create', 'read', 'search-type', 'delete']
@@ -89,10 +89,10 @@ function resourceOf (mapping: Mapping, mappings: readonly Mapping[], { hasParame
     updateCreate: false,
     ...omitEmpty({
       // With a read by id; every other reference of R4 that leads here can be followed back as well.
-      searchInclude: referenceParameters(type)
+      searchInclude: listReferenceParameters(type)
         .filter(parameter => hasParameter(type, parameter))
         .map(parameter => `${type}:${parameter}`),
-      searchRevInclude: referrersTo(mapping, mappings).flatMap(({ mapping: { type: from }, parameters }) =>
+      searchRevInclude: listReferrers(mapping, mappings).flatMap(({ mapping: { type: from }, parameters }) =>
         parameters.filter(parameter => hasParameter(from, parameter)).map(parameter => `${from}:${parameter}`)
       )
     })

@@ -36,8 +36,8 @@ export const drainConnections = fp<{ readonly readiness: Readiness, readonly dra
     app.addHook('preClose', async () => {
       isClosing = true
       readiness.beginShutdown()
-      endUnused(server, connections, draining)
-      refuseStalled(server, connections, draining)
+      endUnusedConnections(server, connections, draining)
+      rejectStalledRequests(server, connections, draining)
     })
     app.addHook('onRequest', (_, reply, done) => {
       if (readiness.isLeaving) reply.header('connection', 'close')
@@ -53,7 +53,9 @@ export const drainConnections = fp<{ readonly readiness: Readiness, readonly dra
 )
 
 /** Until the server has closed, ends each connection that has no pending response and has had its time. */
-function endUnused (server: Server, connections: ReadonlySet<Socket>, { silentMs, headMs }: DrainingTimes): void {
+function endUnusedConnections (
+  server: Server, connections: ReadonlySet<Socket>, { silentMs, headMs }: DrainingTimes
+): void {
   const beganAt = performance.now()
   const examining = setInterval(() => {
     const closingMs = performance.now() - beganAt
@@ -68,7 +70,7 @@ function endUnused (server: Server, connections: ReadonlySet<Socket>, { silentMs
  * Until the server has closed, refuses each request whose body stops arriving: its client may have gone, and would hold
  * the process until its end by force.
  */
-function refuseStalled (server: Server, connections: ReadonlySet<Socket>, { bodyMs }: DrainingTimes): void {
+function rejectStalledRequests (server: Server, connections: ReadonlySet<Socket>, { bodyMs }: DrainingTimes): void {
   const seen = new WeakMap<Socket, { readonly bytes: number, readonly atMs: number }>()
   const examining = setInterval(() => {
     const atMs = performance.now()

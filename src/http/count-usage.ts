@@ -20,27 +20,27 @@ export const usageMetering = fp<{ readonly countUsage: CountUsage }>(async (app,
     // one.
     if (request.caller !== undefined && !request.isCounted) {
       request.isCounted = true
-      countUsage(useOf(request, reply), request.arrivedAt)
+      countUsage(toUsageEvent(request, reply), request.arrivedAt)
     }
     done(null, payload)
   })
 }, { name: 'count-usage', dependencies: ['authenticate', 'identity'], fastify: '5.x' })
 
-function useOf (request: FastifyRequest, { statusCode: status }: FastifyReply): UsageEvent {
+function toUsageEvent (request: FastifyRequest, { statusCode: status }: FastifyReply): UsageEvent {
   const { tenantId, mode, keyId } = request.caller
   const counts = isBillable(status) && request.quota?.isFree !== true
   return {
     tenantId,
     mode,
     keyId,
-    ...labelsOf(request),
-    outcome: outcomeOf(status),
+    ...toLabels(request),
+    outcome: toUsageOutcome(status),
     isCounted: counts,
     isOverage: counts && request.quota?.isOverage === true
   }
 }
 
-function outcomeOf (status: number): UsageOutcome {
+function toUsageOutcome (status: number): UsageOutcome {
   if (status >= 500) return 'failed'
   if (status === 401 || status === 403 || status === 429) return 'refused'
   return status >= 400 ? 'error' : 'ok'
@@ -51,12 +51,12 @@ type FhirLabels = Pick<UsageEvent, 'resource' | 'interaction'>
 const unknown: FhirLabels = { resource: 'other', interaction: 'other' }
 
 /** By the pattern of the route, such as `/v1/patients/:id`, which contains nothing from the client. */
-function labelsOf (request: FastifyRequest): FhirLabels {
+function toLabels (request: FastifyRequest): FhirLabels {
   const [, , resource, ...rest] = (request.routeOptions.url ?? '').split('/')
   if (resource === undefined) return unknown
-  if (resource === 'fhir') return fhirLabelsOf(request)
+  if (resource === 'fhir') return toFhirLabels(request)
   if (resource === 'usage') return { resource, interaction: 'read' }
-  if (resource === 'bulk') return { resource, interaction: bulkInteractionOf(rest, request.method) }
+  if (resource === 'bulk') return { resource, interaction: toBulkInteraction(rest, request.method) }
   const interactions = rest.length === 0 ? onGroup : rest.length === 1 && rest[0] === ':id' ? onRecord : {}
   return { resource, interaction: interactions[request.method] ?? 'other' }
 }
@@ -70,22 +70,22 @@ const onRecord: Readonly<Record<string, UsageInteraction>> = {
 }
 
 /** A job is a record; to start one is an operation. */
-function bulkInteractionOf ([what, ...rest]: readonly string[], method: string): UsageInteraction {
+function toBulkInteraction ([what, ...rest]: readonly string[], method: string): UsageInteraction {
   if (what !== 'jobs') return 'operation'
   if (method === 'DELETE') return 'delete'
   return rest.length === 0 ? 'search' : 'read'
 }
 
 /** A request that was not understood counts under its type, if that is one of R4. */
-function fhirLabelsOf ({ understood, raw, routeOptions }: FastifyRequest): FhirLabels {
+function toFhirLabels ({ understood, raw, routeOptions }: FastifyRequest): FhirLabels {
   if (understood !== undefined) {
-    return { resource: understood.type, interaction: ofRestful[interactionCodes[understood.kind].restful] }
+    return { resource: understood.type, interaction: interactionsByCode[interactionCodes[understood.kind].restful] }
   }
   const type = raw.url!.slice('/v1/fhir/'.length).split(/[/?]/, 1)[0]!
   return { ...unknown, ...routeOptions.url !== undefined && resourceTypes.has(type) && { resource: type } }
 }
 
-const ofRestful: Readonly<Record<InteractionCode['restful'], UsageInteraction>> = {
+const interactionsByCode: Readonly<Record<InteractionCode['restful'], UsageInteraction>> = {
   read: 'read',
   vread: 'read',
   'history-instance': 'history',

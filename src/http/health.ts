@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { Failure } from '../envelope/failures.js'
-import { describeRoute, enveloped, failuresOf, publicFailures, responsesOf } from '../envelope/openapi-responses.js'
+import { describeRoute, buildEnvelopeSchema, buildFailureResponses, publicFailures, buildResponses } from '../envelope/openapi-responses.js'
 import { sendFailure, sendWithStatus } from '../envelope/reply.js'
 import { healthStates, type Health } from '../envelope/health-states.js'
 import type { Readiness } from './readiness.js'
@@ -57,9 +57,9 @@ const healthRoute = {
     responses: {
       200: {
         description: 'The state of the gateway.',
-        content: { 'application/json': { schema: enveloped(healthReport, { status: healthStatus }) } }
+        content: { 'application/json': { schema: buildEnvelopeSchema(healthReport, { status: healthStatus }) } }
       },
-      ...failuresOf(publicFailures)
+      ...buildFailureResponses(publicFailures)
     }
   })
 }
@@ -72,7 +72,7 @@ const readinessRoute = {
     security: [],
     summary: 'Check whether this process should receive requests',
     description: 'For load balancers.',
-    responses: responsesOf({ status: 200, description: 'The process is ready.', data: ready }, [
+    responses: buildResponses({ status: 200, description: 'The process is ready.', data: ready }, [
       ...publicFailures,
       'BACKEND_UNAVAILABLE'
     ])
@@ -89,9 +89,9 @@ export async function health (
   { version, checks, now, readiness }: HealthOptions
 ): Promise<void> {
   const startedAt = now().getTime()
-  const requested = cached(checks, now)
+  const cachedChecks = cacheHealthChecks(checks, now)
   scope.get('/health', healthRoute, async (_, reply) => {
-    const results = await resultsOf(requested)
+    const results = await runHealthChecks(cachedChecks)
     const isOk = Object.values(results).every(({ status }) => status === 'ok')
     reply.header('cache-control', 'no-store')
     return sendWithStatus(reply, {
@@ -116,7 +116,7 @@ function notReady (): Failure {
 }
 
 /** The present results of all checks. */
-export async function resultsOf (checks: Checks): Promise<Readonly<Record<string, Check>>> {
+export async function runHealthChecks (checks: Checks): Promise<Readonly<Record<string, Check>>> {
   return Object.fromEntries(
     await Promise.all(Object.entries(checks).map(async ([name, check]) => [name, await check()] as const))
   )
@@ -126,20 +126,20 @@ export async function resultsOf (checks: Checks): Promise<Readonly<Record<string
  * The same checks, run one at a time and every few seconds at most, since anyone may request the health; none takes
  * longer than a second.
  */
-export function cached (checks: Checks, now: () => Date): Checks {
-  return Object.fromEntries(Object.entries(checks).map(([name, check]) => [name, remember(check, now)]))
+export function cacheHealthChecks (checks: Checks, now: () => Date): Checks {
+  return Object.fromEntries(Object.entries(checks).map(([name, check]) => [name, cacheHealthCheck(check, now)]))
 }
 
-function remember (check: () => Check | Promise<Check>, now: () => Date): () => Promise<Check> {
+function cacheHealthCheck (check: () => Check | Promise<Check>, now: () => Date): () => Promise<Check> {
   let latest: { readonly at: number, readonly result: Promise<Check> } | undefined
   return () => {
     const at = now().getTime()
-    if (latest === undefined || at - latest.at >= lifetimeMs) latest = { at, result: toHealthResponse(check) }
+    if (latest === undefined || at - latest.at >= lifetimeMs) latest = { at, result: runHealthCheck(check) }
     return withTimeout(latest.result, timeoutMs, { status: 'degraded', reason: 'no answer within a second' })
   }
 }
 
-async function toHealthResponse (check: () => Check | Promise<Check>): Promise<Check> {
+async function runHealthCheck (check: () => Check | Promise<Check>): Promise<Check> {
   try {
     return await check()
   } catch {

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { catalog, Failure, slashError } from '../envelope/failures.js'
-import { nearest } from '../envelope/nearest.js'
+import { findNearest } from '../envelope/nearest.js'
 
 interface KnownPath {
   readonly url: string
@@ -40,38 +40,38 @@ export class RouteTable {
    * @throws {Failure} METHOD_NOT_ALLOWED or NOT_FOUND
    */
   requireRoute (request: FastifyRequest): void {
-    if (request.is404 || pathOf(request).endsWith('/')) this.refuse(request)
+    if (request.is404 || getPath(request).endsWith('/')) this.refuse(request)
   }
 
   /** @throws {Failure} METHOD_NOT_ALLOWED or NOT_FOUND, for a request that no route takes. */
   refuse (request: FastifyRequest): never {
-    const path = pathOf(request)
-    const allowed = this.#methodsAt(path)
-    if (allowed.size === 0) throw new Failure('NOT_FOUND', { message: this.#remedyFor(path) })
+    const path = getPath(request)
+    const allowed = this.#findMethods(path)
+    if (allowed.size === 0) throw new Failure('NOT_FOUND', { message: this.#buildRemedy(path) })
     throw new Failure('METHOD_NOT_ALLOWED', { headers: { allow: [...allowed].sort().join(', ') } })
   }
 
   /** What to do about a path without a route. It never contains a part of the path, which may be an id. */
-  #remedyFor (path: string): string {
-    if (this.#methodsAt(withoutEmptySegments(path)).size > 0) return slashError
+  #buildRemedy (path: string): string {
+    if (this.#findMethods(withoutEmptySegments(path)).size > 0) return slashError
     const { closed } = this.#prefixes
     const nameIn = (url: string): string => isBelow(url, closed) ? url.slice(closed.length + 1).split('/', 1)[0]! : ''
     const names = [...new Set(this.#routes.map(({ url }) => nameIn(url)))].filter(name => /^[\w-]+$/.test(name))
     const name = nameIn(path)
-    const meant = name === '' || names.includes(name) ? undefined : nearest(name, names)
+    const meant = name === '' || names.includes(name) ? undefined : findNearest(name, names)
     return meant === undefined ? catalog.NOT_FOUND.remedy : `Check the path; did you mean ${closed}/${meant}?`
   }
 
-  #methodsAt (path: string): ReadonlySet<string> {
-    return new Set(this.#routes.filter(route => leadsTo(route, path)).flatMap(({ methods }) => [...methods]))
+  #findMethods (path: string): ReadonlySet<string> {
+    return new Set(this.#routes.filter(route => matchesRoute(route, path)).flatMap(({ methods }) => [...methods]))
   }
 
   /** Whether the gateway may reveal, even to a client without a key, whether the path of a request has a route. */
   isOpen (request: FastifyRequest): boolean {
-    const path = pathOf(request)
+    const path = getPath(request)
     const { closed, separate } = this.#prefixes
     if (separate.some(prefix => isBelow(path, prefix))) return false
-    return !isBelow(path, closed) || this.#routes.some(route => !route.needsKey && leadsTo(route, path))
+    return !isBelow(path, closed) || this.#routes.some(route => !route.needsKey && matchesRoute(route, path))
   }
 }
 
@@ -79,12 +79,12 @@ const withoutEmptySegments = (path: string): string => path.replaceAll(/\/{2,}/g
 
 const isBelow = (path: string, prefix: string): boolean => `${path}/`.startsWith(`${prefix}/`)
 
-const pathOf = ({ raw }: FastifyRequest): string => raw.url!.split('?', 1)[0]!
+const getPath = ({ raw }: FastifyRequest): string => raw.url!.split('?', 1)[0]!
 
-const leadsTo = (route: KnownPath, path: string): boolean => (route.pattern ??= patternOf(route.url)).test(path)
+const matchesRoute = (route: KnownPath, path: string): boolean => (route.pattern ??= toPattern(route.url)).test(path)
 
 /** `/v1/patients/:id` as a regular expression; a final `*` matches any rest. */
-function patternOf (url: string): RegExp {
+function toPattern (url: string): RegExp {
   const segments = url.split('/').map(segment => {
     if (segment === '*') return '.*'
     return segment.startsWith(':') ? '[^/]+' : segment.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')

@@ -7,7 +7,7 @@ type LogOptions = Exclude<FastifyServerOptions['logger'], boolean | undefined>
  * How the log is written: JSON lines to standard error. Only the kind and location of an error are logged, since
  * engines and libraries put pieces of their input into the rest.
  */
-export function logOptions (level: string): LogOptions {
+export function buildLogOptions (level: string): LogOptions {
   return {
     level,
     serializers: {
@@ -52,7 +52,7 @@ const pausing = new Int32Array(new SharedArrayBuffer(4))
  * dropped, which the next line that can be written reports: a log must not delay the process that it describes. Pino's
  * own destination retries for ever.
  */
-export function logDestination (fd: number, now: () => Date): { readonly write: (line: string) => void } {
+export function createLogDestination (fd: number, now: () => Date): { readonly write: (line: string) => void } {
   let lost = 0
   let isCut = false
   return {

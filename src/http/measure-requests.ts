@@ -19,7 +19,7 @@ export const measureRequests = fp<MeasureRequestsOptions>(async (app, { onComple
   app.decorateRequest('waiting')
   app.addHook('onRequest', (request, reply, done) => {
     request.waiting = new BackendTimer()
-    onResponseEnd(request, reply, isCompleted => onCompleted(completed(request, reply, isCompleted)))
+    onResponseEnd(request, reply, isCompleted => onCompleted(toCompletedRequest(request, reply, isCompleted)))
     done()
   })
 }, { name: 'measure-requests', fastify: '5.x' })
@@ -29,7 +29,7 @@ export const measureRequests = fp<MeasureRequestsOptions>(async (app, { onComple
  */
 export class BackendTimer {
   #datastore: string | undefined
-  #underWay = 0
+  #inFlight = 0
   #since = 0
   #ms = 0
 
@@ -40,34 +40,34 @@ export class BackendTimer {
 
   /** In milliseconds, including exchanges that are in progress. */
   get ms (): number {
-    return this.#underWay > 0 ? this.#ms + performance.now() - this.#since : this.#ms
+    return this.#inFlight > 0 ? this.#ms + performance.now() - this.#since : this.#ms
   }
 
   /** The response to what is sent; the time from before it is sent until the response is there counts. */
   measure<T>(datastore: string, send: () => Promise<T>): Promise<T> {
     this.#datastore = datastore
-    if (this.#underWay++ === 0) this.#since = performance.now()
+    if (this.#inFlight++ === 0) this.#since = performance.now()
     const response = send()
     response.then(this.#end, this.#end)
     return response
   }
 
   readonly #end = (): void => {
-    if (--this.#underWay === 0) this.#ms += performance.now() - this.#since
+    if (--this.#inFlight === 0) this.#ms += performance.now() - this.#since
   }
 }
 
-function completed (request: FastifyRequest, reply: FastifyReply, isCompleted: boolean): CompletedRequest {
+function toCompletedRequest (request: FastifyRequest, reply: FastifyReply, isCompleted: boolean): CompletedRequest {
   const { method, routeOptions: { url: route }, understood, caller, waiting } = request
   const common = { method, route, interaction: understood?.kind, mode: caller?.mode, ms: reply.elapsedTime }
   if (!isCompleted) return common
   const { statusCode: status } = reply
   const waited = waiting?.datastore === undefined ? undefined : { datastore: waiting.datastore, ms: waiting.ms }
-  return { ...common, status, refusal: refusalOf(request, status), waited }
+  return { ...common, status, refusal: findRefusal(request, status), waited }
 }
 
 /** Why the pipeline refused a request; undefined for any other, and for what the control plane refuses. */
-function refusalOf ({ caller, permit, quota, rate, raw }: FastifyRequest, status: number): Refusal | undefined {
+function findRefusal ({ caller, permit, quota, rate, raw }: FastifyRequest, status: number): Refusal | undefined {
   if ((status !== 401 && status !== 403 && status !== 429) || raw.url?.startsWith('/v1') !== true) return undefined
   if (status === 401) return 'key'
   if (status === 403) return 'scope'

@@ -1,10 +1,10 @@
 import type { FastifyInstance } from 'fastify'
-import { preferredType } from '../envelope/accept.js'
-import { fhirErrorHandler } from '../envelope/error-handlers.js'
+import { requireAcceptableType } from '../envelope/accept.js'
+import { handleFhirError } from '../envelope/error-handlers.js'
 import { Failure } from '../envelope/failures.js'
-import { describeRoute, enveloped, failuresOf, publicFailures } from '../envelope/openapi-responses.js'
+import { describeRoute, buildEnvelopeSchema, buildFailureResponses, publicFailures } from '../envelope/openapi-responses.js'
 import { fhirType } from '../envelope/operation-outcome.js'
-import { parseQuery, rawQuery, invalidParameter } from '../envelope/query.js'
+import { parseQuery, getRawQuery, invalidParameter } from '../envelope/query.js'
 import { sendJson } from '../envelope/reply.js'
 import { ServedDocument } from '../envelope/served-document.js'
 import { withoutFormat } from '../api/passthrough/fhir-request.js'
@@ -36,9 +36,9 @@ const metadataRoute = describeRoute({
     200: {
       description:
         'The CapabilityStatement, in the envelope, or without it if the client prefers FHIR by `Accept` or `_format`.',
-      content: { 'application/json': { schema: enveloped(statement) }, 'application/fhir+json': { schema: statement } }
+      content: { 'application/json': { schema: buildEnvelopeSchema(statement) }, 'application/fhir+json': { schema: statement } }
     },
-    ...failuresOf([...publicFailures, 'NOT_ACCEPTABLE'])
+    ...buildFailureResponses([...publicFailures, 'NOT_ACCEPTABLE'])
   }
 })
 
@@ -53,9 +53,9 @@ export async function metadata (
   const full = new ServedDocument(capabilityStatement, offered)
   const vary = 'accept, accept-encoding'
   scope.get('/v1/metadata', metadataRoute, async (request, reply) => {
-    const query = parseQuery(rawQuery(request.raw.url))
+    const query = parseQuery(getRawQuery(request.raw.url))
     const isRequestedAsFhir = withoutFormat(query).length < query.length
-    if (isRequestedAsFhir || preferredType(request) === 'application/fhir+json') {
+    if (isRequestedAsFhir || requireAcceptableType(request) === 'application/fhir+json') {
       return await full.send(request, reply, { type: fhirType, vary })
     }
     return await sendJson(reply.header('vary', vary), [Buffer.from(await full.text())])
@@ -69,10 +69,10 @@ async function fhirMetadata (
   { document }: { readonly document: ServedDocument<Offered> }
 ): Promise<void> {
   const url = '/v1/fhir/metadata'
-  scope.setErrorHandler(fhirErrorHandler)
+  scope.setErrorHandler(handleFhirError)
   scope.get(url, async (request, reply) => {
-    preferredType(request)
-    requireFullStatement(withoutFormat(parseQuery(rawQuery(request.raw.url))))
+    requireAcceptableType(request)
+    requireFullStatement(withoutFormat(parseQuery(getRawQuery(request.raw.url))))
     return await document.send(request, reply, { type: fhirType })
   })
   scope.route({

@@ -29,14 +29,14 @@ export const overload = fp<OverloadOptions>(async (app, { overload, readiness })
     maxEventLoopDelay: overload.eventLoopDelayMs ?? 0,
     maxHeapUsedBytes: (overload.heapPercent ?? 0) / 100 * getHeapStatistics().heap_size_limit,
     maxRssBytes: overload.rssBytes ?? 0,
-    pressureHandler: async () => { if (isSettled) throw tooMuch() }
+    pressureHandler: async () => { if (isSettled) throw overloaded() }
   })
   let isSettled = false
   app.addHook('onListen', async () => { setTimeout(() => { isSettled = true }, warmupMs).unref() })
   readiness.addBlocker(() => isSettled && app.isUnderPressure())
 }, { name: 'overload', fastify: '5.x' })
 
-function tooMuch (): Failure {
+function overloaded (): Failure {
   return new Failure('BACKEND_UNAVAILABLE', {
     message: 'The service is overloaded.',
     retryAfterSeconds: 2,

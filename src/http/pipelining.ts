@@ -28,7 +28,7 @@ export function isReceivingBody (socket: Socket): boolean {
 export const limitPipelining = fp(async app => {
   app.addHook('onRequest', (request, reply, done) => {
     const { socket } = request
-    const pending = responses.get(socket) ?? endedWith(socket)
+    const pending = responses.get(socket) ?? trackResponses(socket)
     responses.set(socket, pending)
     if (pending.size === maxPipelined) socket.destroy()
     // Requests that were read before their connection ended have no client to respond to.
@@ -51,7 +51,7 @@ function end (response: ServerResponse): void {
 }
 
 /** The responses that end with the connection. */
-function endedWith (socket: Socket): Set<ServerResponse> {
+function trackResponses (socket: Socket): Set<ServerResponse> {
   const pending = new Set<ServerResponse>()
   socket.once('close', () => {
     for (const response of pending) end(response)

@@ -11,11 +11,11 @@ const maxMs = 60_000
 export function limitBodyTime ({ raw, routeOptions }: FastifyRequest, ms = maxMs): void {
   if (!hasBody(raw) || routeOptions.config.isStreamed === true) return
   const timer = setTimeout(() => {
-    const late = Object.assign(new Error('the request body did not arrive in time'), {
+    const timeoutError = Object.assign(new Error('the request body did not arrive in time'), {
       code: 'ERR_HTTP_REQUEST_TIMEOUT'
     })
     const { server } = raw.socket as typeof raw.socket & { readonly server?: NodeJS.EventEmitter }
-    if (server?.emit('clientError', late, raw.socket) !== true) raw.destroy()
+    if (server?.emit('clientError', timeoutError, raw.socket) !== true) raw.destroy()
   }, ms).unref()
   raw.once('close', () => clearTimeout(timer))
 }

@@ -1,5 +1,5 @@
 import { LogController, type FastifyBaseLogger, type FastifyHttpOptions, type RawServerDefault } from 'fastify'
-import { frameworkErrorHandler, malformedHttpHandler, type RefusalPages } from '../envelope/malformed-http.js'
+import { createFrameworkErrorHandler, createMalformedHttpHandler, type RefusalPages } from '../envelope/malformed-http.js'
 import type { IncomingMessage } from 'node:http'
 import { uuidv7 } from 'uuidv7'
 
@@ -9,7 +9,7 @@ const validRequestId = /^[A-Za-z0-9._-]{1,64}$/
  * The id of a request in the log and the response: the client's x-request-id if it is well-formed, otherwise a new
  * UUIDv7.
  */
-export function requestId ({ headers }: Pick<IncomingMessage, 'headers'>, newId: () => string = uuidv7): string {
+export function resolveRequestId ({ headers }: Pick<IncomingMessage, 'headers'>, newId: () => string = uuidv7): string {
   const sent = headers['x-request-id']
   return typeof sent === 'string' && validRequestId.test(sent) ? sent : newId()
 }
@@ -33,7 +33,7 @@ export interface ServerDependencies {
 const headBytes = 16_384
 
 /** The options of the HTTP server: every option of the framework that matters here, set explicitly. */
-export function serverOptions ({
+export function buildServerOptions ({
   logger,
   trustedProxies,
   now,
@@ -43,7 +43,7 @@ export function serverOptions ({
   return {
     ...(logger ? { loggerInstance: logger } : { logger: false }),
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
-    genReqId: request => requestId(request, newRequestId),
+    genReqId: request => resolveRequestId(request, newRequestId),
     requestIdHeader: false,
     trustProxy: trustedProxies ?? false,
     // One spelling of a path reaches a route; every other one is not found.
@@ -72,7 +72,7 @@ export function serverOptions ({
     // A request that arrives while the gateway closes still gets a response, and its connection is closed.
     return503OnClosing: false,
     forceCloseConnections: 'idle',
-    frameworkErrors: frameworkErrorHandler(now, pages),
-    clientErrorHandler: malformedHttpHandler(now, pages)
+    frameworkErrors: createFrameworkErrorHandler(now, pages),
+    clientErrorHandler: createMalformedHttpHandler(now, pages)
   }
 }

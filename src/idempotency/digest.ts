@@ -21,11 +21,11 @@ export interface IdempotentRequest {
  * their text.
  */
 export function digest (...parts: readonly unknown[]): string {
-  return createHash('sha256').update(printJson(ordered(parts))).digest('base64url')
+  return createHash('sha256').update(printJson(sortMembers(parts))).digest('base64url')
 }
 
 /** The name under which the key is stored. The same key of another tenant or mode has a different name. */
-export function recordName ({ tenantId, mode, key }: IdempotentRequest): string {
+export function computeRequestName ({ tenantId, mode, key }: IdempotentRequest): string {
   return digest('key', tenantId, mode, key)
 }
 
@@ -33,7 +33,7 @@ export function recordName ({ tenantId, mode, key }: IdempotentRequest): string 
  * Distinguishes requests with the same key. It includes the key, which is not stored, so that a body can't be guessed
  * from it.
  */
-export function fingerprintOf ({ key, method, route, id, ifMatch, body }: IdempotentRequest): string {
+export function computeFingerprint ({ key, method, route, id, ifMatch, body }: IdempotentRequest): string {
   return digest('request', key, method, route, id ?? null, ifMatch ?? null, body)
 }
 
@@ -42,20 +42,22 @@ const dayMs = 86_400_000
 /**
  * The tags of a create request: for the day on which it was first seen, and for the day before, when another gateway
  * may have seen it. With the day, the same key can be used again later.
- * @param name from {@link recordName}
- * @param fingerprint from {@link fingerprintOf}
+ * @param name from {@link computeRequestName}
+ * @param fingerprint from {@link computeFingerprint}
  */
-export function idempotencyTags (name: string, fingerprint: string, firstSeenAt: Date): readonly [string, string] {
+export function computeIdempotencyTags (
+  name: string, fingerprint: string, firstSeenAt: Date
+): readonly [string, string] {
   const day = Math.floor(firstSeenAt.getTime() / dayMs)
   return [digest('mark', name, fingerprint, day), digest('mark', name, fingerprint, day - 1)]
 }
 
-function ordered (value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(ordered)
+function sortMembers (value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sortMembers)
   if (value === null || typeof value !== 'object' || value instanceof ExactNumber) return value
   return Object.fromEntries(
     Object.entries(value)
       .sort(([a], [b]) => (a < b ? -1 : 1))
-      .map(([name, item]) => [name, ordered(item)])
+      .map(([name, item]) => [name, sortMembers(item)])
   )
 }

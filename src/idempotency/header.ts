@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { Failure } from '../envelope/failures.js'
-import { valuesOf } from '../envelope/headers.js'
+import { getHeaderValues } from '../envelope/headers.js'
 
 /** The header's name and form, also for the documentation. */
 export const idempotencyKey = {
@@ -16,7 +16,7 @@ export const idempotencyKey = {
  * @throws {Failure} BAD_REQUEST
  */
 export function readIdempotencyKey (rawHeaders: readonly string[]): string | undefined {
-  const keys = valuesOf(rawHeaders, idempotencyKey.header)
+  const keys = getHeaderValues(rawHeaders, idempotencyKey.header)
   const [key] = keys
   if (key === undefined) return undefined
   if (keys.length === 1 && new RegExp(idempotencyKey.form).test(key)) return key

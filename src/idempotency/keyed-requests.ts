@@ -1,5 +1,5 @@
 import { Failure, type Issue } from '../envelope/failures.js'
-import { digest, fingerprintOf, idempotencyTags, recordName, type IdempotentRequest } from './digest.js'
+import { digest, computeFingerprint, computeIdempotencyTags, computeRequestName, type IdempotentRequest } from './digest.js'
 import { idempotencyKey } from './header.js'
 
 /** A change that was about to be written: the version that it replaces, and a digest of the new content. */
@@ -19,8 +19,8 @@ export interface Result {
  */
 export interface IdempotencyClaim extends AsyncDisposable {
   readonly firstSeenAt: Date
-  /** For a create: from {@link idempotencyTags}. */
-  readonly marks: readonly [string, string]
+  /** For a create: from {@link computeIdempotencyTags}. */
+  readonly tags: readonly [string, string]
   /** The result of an earlier attempt. Absent if none finished. */
   readonly result?: Result
   /** The change that an earlier attempt was about to write, if it is unknown whether it did. */
@@ -81,16 +81,16 @@ export class IdempotencyStore {
    * request is in progress, BACKEND_UNAVAILABLE while nothing can be stored, such as on a full disk
    */
   async claim (request: IdempotentRequest): Promise<IdempotencyClaim> {
-    const [name, fingerprint] = [recordName(request), fingerprintOf(request)]
+    const [name, fingerprint] = [computeRequestName(request), computeFingerprint(request)]
     const stored = await this.#storage.claim({ name, fingerprint, now: this.#now() })
     if (stored === 'reused') throw new Failure('IDEMPOTENCY_KEY_REUSED')
-    if (stored === 'in-progress') throw inProgress()
+    if (stored === 'in-progress') throw requestInProgress()
     return {
       ...stored,
-      marks: idempotencyTags(name, fingerprint, stored.firstSeenAt),
+      tags: computeIdempotencyTags(name, fingerprint, stored.firstSeenAt),
       digestOf: content => digest('content', request.key, content),
       intend: async intent => {
-        if (!await this.#storage.intend(name, intent)) throw inProgress()
+        if (!await this.#storage.intend(name, intent)) throw requestInProgress()
       },
       finish: result => ignoreUnavailable(this.#storage.finish(name, result)),
       [Symbol.asyncDispose]: () => ignoreUnavailable(this.#storage.release(name))
@@ -121,7 +121,7 @@ export function storageUnavailable (cause: unknown): Failure {
   })
 }
 
-function inProgress (): Failure {
+function requestInProgress (): Failure {
   return new Failure('CONFLICT', {
     message: 'The first request with this Idempotency-Key is still being processed.',
     retryAfterSeconds: 1

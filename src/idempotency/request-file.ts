@@ -23,7 +23,7 @@ const migrations = [
   CREATE INDEX keyed_request_by_age ON keyed_request (first_seen_at);`
 ]
 
-const forgottenAtOnce = 20
+const maxDeletedAtOnce = 20
 
 /**
  * Stores the requests of one gateway in a file. Expired ones are deleted when it is opened, and a few with each new
@@ -40,12 +40,12 @@ export class RequestFile implements RequestStorage {
     // A power failure may lose the last requests. Of those, creates are still recognized by their tags.
     this.#database = openSqlite({ file, migrations, synchronous: 'NORMAL' })
     this.#statements = prepare(this.#database)
-    this.#statements.forget.run(expiredAt(now()), -1)
+    this.#statements.forget.run(getExpiryThreshold(now()), -1)
   }
 
   async claim (request: RequestToClaim): Promise<StoredRequest | 'reused' | 'in-progress'> {
     const { name, fingerprint } = request
-    const row = store(() => this.#seen(request))
+    const row = store(() => this.#findOrInsert(request))
     if (row.fingerprint !== fingerprint) return 'reused'
     if (this.#inProgress.has(name)) return 'in-progress'
     this.#inProgress.add(name)
@@ -71,17 +71,17 @@ export class RequestFile implements RequestStorage {
     this.#database.close()
   }
 
-  #seen ({ name, fingerprint, now }: RequestToClaim): Row {
+  #findOrInsert ({ name, fingerprint, now }: RequestToClaim): Row {
     return this.#database.transaction(() => {
-      const expired = expiredAt(now)
-      this.#statements.forget.run(expired, forgottenAtOnce)
+      const expired = getExpiryThreshold(now)
+      this.#statements.forget.run(expired, maxDeletedAtOnce)
       this.#statements.add.run({ name, fingerprint, now: now.getTime(), expired })
       return this.#statements.find.get(name) as Row
     }).immediate()
   }
 }
 
-const expiredAt = (now: Date): number => now.getTime() - lifetimeMs
+const getExpiryThreshold = (now: Date): number => now.getTime() - lifetimeMs
 
 function toStoredRequest (row: Row): StoredRequest {
   return {

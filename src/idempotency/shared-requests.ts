@@ -20,7 +20,7 @@ export class SharedRequests implements RequestStorage {
 
   /** @param redis stays the caller's to close. `leaseMs` differs in tests only. */
   constructor ({ redis, leaseMs: ms = leaseMs }: { readonly redis: Redis, readonly leaseMs?: number }) {
-    this.#run = scriptsOf(redis, ms)
+    this.#run = defineScripts(redis, ms)
     this.#renewal = setInterval(() => this.#renew(), ms / 4).unref()
   }
 
@@ -104,7 +104,7 @@ type Scripts = Readonly<Record<'set' | 'renew' | 'release', Script>> & {
 }
 
 /** The scripts as functions, which Redis runs one at a time. @throws {Failure} BACKEND_UNAVAILABLE */
-function scriptsOf (redis: Redis, leaseMs: number): Scripts {
+function defineScripts (redis: Redis, leaseMs: number): Scripts {
   const functions = Object.entries(scripts).map(([script, lua]) => {
     const command = `clinigate:${script}`
     redis.defineCommand(command, { numberOfKeys: 1, lua })

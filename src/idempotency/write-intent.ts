@@ -8,17 +8,17 @@ import { lifetimeMs, type IdempotencyClaim, type Intent } from './keyed-requests
 interface WriteIntentContext { readonly store: Pick<TenantStore, 'vread'>, readonly type: string }
 
 /** The tags that identify a create that must happen only once, and the times of the request. */
-export function createIntents ({ marks, firstSeenAt }: IdempotencyClaim) {
-  return { marks, seenAt: firstSeenAt, since: new Date(firstSeenAt.getTime() - lifetimeMs) }
+export function toCreateOnceCondition ({ tags, firstSeenAt }: IdempotencyClaim) {
+  return { tags, seenAt: firstSeenAt, since: new Date(firstSeenAt.getTime() - lifetimeMs) }
 }
 
 /** How a change leaves a trace, and is recognized by it. */
-export function writeIntentOf (intentContext: WriteIntentContext, claim: IdempotencyClaim): Trace {
+export function createWriteTrace (intentContext: WriteIntentContext, claim: IdempotencyClaim): Trace {
   const { intent: open } = claim
   return {
-    found: async before => open && await madeBefore(intentContext, before, { intent: open, claim }),
+    findEarlierWrite: async before => open && await findEarlierWrite(intentContext, before, { intent: open, claim }),
     leave: async (resource, version, write) => {
-      await claim.intend({ version, content: claim.digestOf(contentOf(resource)) })
+      await claim.intend({ version, content: claim.digestOf(withoutMeta(resource)) })
       try {
         return await write()
       } catch (error) {
@@ -35,21 +35,21 @@ export function writeIntentOf (intentContext: WriteIntentContext, claim: Idempot
  * nowhere else. Undefined while that is still the latest.
  * @throws {Failure} CONFLICT if later changes hide it
  */
-async function madeBefore (
+async function findEarlierWrite (
   intentContext: WriteIntentContext,
   before: StoredResource,
   { intent: { version, content }, claim }: { readonly intent: Intent, readonly claim: IdempotencyClaim }
 ): Promise<StoredResource | undefined> {
   if (before.meta.versionId === version) return undefined
-  const next = await versionAfter(intentContext, before, version)
-  if (next !== undefined && claim.digestOf(contentOf(next)) === content) return next
+  const next = await findVersionAfter(intentContext, before, version)
+  if (next !== undefined && claim.digestOf(withoutMeta(next)) === content) return next
   throw new Failure('CONFLICT', {
     message:
       'The gateway can no longer tell whether this change was made, because others have changed the record since. Read the record, and send what is missing with a new Idempotency-Key.'
   })
 }
 
-async function versionAfter (
+async function findVersionAfter (
   { store, type }: WriteIntentContext,
   before: StoredResource,
   version: string
@@ -58,16 +58,16 @@ async function versionAfter (
   if (before.meta.versionId === next) return before
   return next === undefined
     ? undefined
-    : await ifExists(store.vread({ kind: 'vread', type, id: before.id, version: next }))
+    : await ignoreNotFound(store.vread({ kind: 'vread', type, id: before.id, version: next }))
 }
 
 /** The content that a change determines: everything except `meta`, which the datastore changes. */
-function contentOf ({ meta: _, ...content }: FhirResource): unknown {
+function withoutMeta ({ meta: _, ...content }: FhirResource): unknown {
   return content
 }
 
 /** The result of a read, or undefined if the record no longer exists. */
-export async function ifExists<T> (reading: Promise<T>): Promise<T | undefined> {
+export async function ignoreNotFound<T> (reading: Promise<T>): Promise<T | undefined> {
   try {
     return await reading
   } catch (error) {
@@ -77,7 +77,7 @@ export async function ifExists<T> (reading: Promise<T>): Promise<T | undefined> 
 }
 
 /** The response to a repeated create whose record was deleted. */
-export function deletedSince (): Failure {
+export function createdRecordDeleted (): Failure {
   return new Failure('CONFLICT', {
     message: 'The record that this request created was deleted since. To create it again, use a new Idempotency-Key.'
   })

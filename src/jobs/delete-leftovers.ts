@@ -5,7 +5,7 @@ import type { Spool } from './storage/files.js'
 
 /** The parts needed to delete the files of an abandoned job. */
 interface GivingUp {
-  readonly spool: Pick<Spool, 'deleteBut'>
+  readonly spool: Pick<Spool, 'deleteExcept'>
   readonly log: Pick<FastifyBaseLogger, 'warn'>
 }
 
@@ -19,6 +19,6 @@ export const importResultsPrefix = indexFile
 export async function deleteLeftovers ({ id }: Pick<Job, 'id'>, { spool, log }: GivingUp): Promise<void> {
   // Files that can't be deleted now are deleted with the job.
   await spool
-    .deleteBut(id, importResultsPrefix)
+    .deleteExcept(id, importResultsPrefix)
     .catch(error => log.warn({ err: error }, 'files of a bulk job that ended could not be deleted'))
 }

@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { commonFailures, describeRoute, inTypes, responsesOf, type JsonSchema } from '../envelope/openapi-responses.js'
+import { commonFailures, describeRoute, buildContent, buildResponses, type JsonSchema } from '../envelope/openapi-responses.js'
 import { isTenantType, resourceTypes } from '../fhir/resource-types.js'
 import { mappings } from '../mappings/registry.js'
 import { jobIdForm } from './model/job.js'
@@ -8,7 +8,7 @@ import { jobIdForm } from './model/job.js'
 export const ndjsonTypes = ['application/fhir+ndjson', 'application/x-ndjson', 'application/ndjson'] as const
 
 /** A body of records, one a line. */
-export const ndjsonContent = inTypes(ndjsonTypes, { schema: { type: 'string', description: 'One record per line.' } })
+export const ndjsonContent = buildContent(ndjsonTypes, { schema: { type: 'string', description: 'One record per line.' } })
 
 /** The options of a route of jobs, which describe it. */
 export function describeJobRoute (description: Omit<Parameters<typeof describeRoute>[0], 'tags'>) {
@@ -16,7 +16,7 @@ export function describeJobRoute (description: Omit<Parameters<typeof describeRo
 }
 
 /** The parameter in the path of a route of one job. */
-export const ofOneJob = {
+export const jobIdParameters = {
   path: { id: { type: 'string', pattern: jobIdForm, description: 'The id of the job.' } }
 } as const
 
@@ -31,8 +31,8 @@ export const bulkResource = {
 const started = Type.Object({ jobId: Type.String(), status: Type.Literal('pending'), message: Type.String() })
 
 /** The responses of a request that starts a job. */
-export function responsesOfStart (description: string): JsonSchema {
-  return responsesOf({ status: 202, description, data: { ...started } }, [
+export function describeStartResponses (description: string): JsonSchema {
+  return buildResponses({ status: 202, description, data: { ...started } }, [
     ...commonFailures,
     'INVALID_JSON',
     'PAYLOAD_TOO_LARGE',
@@ -42,5 +42,5 @@ export function responsesOfStart (description: string): JsonSchema {
 }
 
 /** A resource in a request, and what it is there for. */
-export const bulkResourceFor = (description: string): JsonSchema =>
+export const describeBulkResource = (description: string): JsonSchema =>
   ({ allOf: [{ $ref: `${bulkResource.$id}#` }], description })

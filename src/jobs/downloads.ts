@@ -4,21 +4,21 @@ import { createGzip } from 'node:zlib'
 import type {} from '@fastify/accepts'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { etagMatches } from '../envelope/preconditions.js'
-import { failureOf } from '../envelope/error-handlers.js'
+import { toFailure } from '../envelope/error-handlers.js'
 import { Failure } from '../envelope/failures.js'
-import { commonFailures, failuresOf, header, parameter } from '../envelope/openapi-responses.js'
+import { commonFailures, buildFailureResponses, referToHeader, referToParameter } from '../envelope/openapi-responses.js'
 import { requireNoQuery } from '../envelope/query.js'
 import type { Job, JobFile } from './model/job.js'
 import type { Jobs } from './model/jobs.js'
 import type { Spool } from './storage/files.js'
-import { describeJobRoute, ndjsonContent, ndjsonTypes, ofOneJob } from './describe-jobs.js'
-import { jobOf } from './job-routes.js'
-import { filesOf } from './present-job.js'
+import { describeJobRoute, ndjsonContent, ndjsonTypes, jobIdParameters } from './describe-jobs.js'
+import { requireJob } from './job-routes.js'
+import { listDownloadableFiles } from './present-job.js'
 
 /** The parts that downloads need. */
 export interface DownloadsOptions {
   readonly jobs: Pick<Jobs, 'find'>
-  readonly spool: Pick<Spool, 'of' | 'storeId'>
+  readonly spool: Pick<Spool, 'getJobFiles' | 'storeId'>
 }
 
 type WithName = FastifyRequest<{ Params: { id: string, name: string } }>
@@ -29,7 +29,7 @@ const downloadRoute = describeJobRoute({
   description:
     'Newline-delimited JSON, compressed if the client accepts gzip. To resume an interrupted download, send `Range` and `If-Range`; the rest is uncompressed.',
   path: {
-    ...ofOneJob.path,
+    ...jobIdParameters.path,
     name: {
       type: 'string',
       pattern: '^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$',
@@ -37,20 +37,20 @@ const downloadRoute = describeJobRoute({
     }
   },
   headers: {
-    'If-None-Match': parameter('IfNoneMatch'),
+    'If-None-Match': referToParameter('IfNoneMatch'),
     Range: { type: 'string', description: 'One part of the file, such as `bytes=1000-`.' },
     'If-Range': { type: 'string', description: 'The ETag of the file to resume.' }
   },
   responses: {
-    200: { description: 'The whole file.', headers: { ETag: header('ETag') }, content: ndjsonContent },
-    206: { description: 'The requested part.', headers: { ETag: header('ETag') }, content: ndjsonContent },
+    200: { description: 'The whole file.', headers: { ETag: referToHeader('ETag') }, content: ndjsonContent },
+    206: { description: 'The requested part.', headers: { ETag: referToHeader('ETag') }, content: ndjsonContent },
     304: { $ref: '#/components/responses/NotModified' },
-    ...failuresOf([...commonFailures, 'NOT_FOUND', 'RANGE_NOT_SATISFIABLE'])
+    ...buildFailureResponses([...commonFailures, 'NOT_FOUND', 'RANGE_NOT_SATISFIABLE'])
   }
 })
 
 /** `/v1/bulk/jobs/<id>/files/<name>`: serves a completed job's files to its owner. */
-export async function downloads (scope: FastifyInstance, { jobs, spool }: DownloadsOptions): Promise<void> {
+export async function jobFileRoute (scope: FastifyInstance, { jobs, spool }: DownloadsOptions): Promise<void> {
   scope.route({
     method: ['GET', 'HEAD'],
     url: '/bulk/jobs/:id/files/:name',
@@ -60,14 +60,14 @@ export async function downloads (scope: FastifyInstance, { jobs, spool }: Downlo
     ...downloadRoute,
     handler: async (request: WithName, reply) => {
       requireNoQuery(request)
-      const job = await jobOf(jobs, request)
-      const file = filesOf(job).find(({ name }) => name === request.params.name)
+      const job = await requireJob(jobs, request)
+      const file = listDownloadableFiles(job).find(({ name }) => name === request.params.name)
       if (file === undefined) throw new Failure('NOT_FOUND')
       requireLocalFile(job, spool)
       return sendFile(reply, {
         job,
         file,
-        read: range => spool.of(job).read(file.name, { ...range, state: { bytes: file.bytes, mark: file.mark ?? '' } })
+        read: range => spool.getJobFiles(job).read(file.name, { ...range, state: { bytes: file.bytes, mark: file.mark ?? '' } })
       })
     }
   })
@@ -105,27 +105,27 @@ function sendFile (reply: FastifyReply, { job, file, read }: Sending): FastifyRe
     'content-disposition': `attachment; filename="${name}${isZipped ? '.gz' : ''}"`
   })
   if (etagMatches(request.headers['if-none-match'], version)) return reply.code(304).send()
-  reply.type(typeFor(job, request))
+  reply.type(negotiateMediaType(job, request))
   if (isZipped) {
     return request.method === 'HEAD'
       ? reply.header('content-encoding', 'gzip').send()
-      : sendZipped(reply, fileFor(reply, read({ start: 0, end: bytes })))
+      : sendZipped(reply, removeHeadersOnError(reply, read({ start: 0, end: bytes })))
   }
-  const range = rangeOf(request, { bytes, version })
+  const range = parseRange(request, { bytes, version })
   if (range !== undefined) reply.code(206).header('content-range', `bytes ${range.start}-${range.end - 1}/${bytes}`)
   const { start, end } = range ?? { start: 0, end: bytes }
   reply.header('content-length', String(end - start))
-  return request.method === 'HEAD' ? reply.send() : reply.send(fileFor(reply, read({ start, end })))
+  return request.method === 'HEAD' ? reply.send() : reply.send(removeHeadersOnError(reply, read({ start, end })))
 }
 
-function typeFor ({ request: jobRequest }: Job, request: FastifyRequest): string {
+function negotiateMediaType ({ request: jobRequest }: Job, request: FastifyRequest): string {
   const isFhir = jobRequest.kind === 'export' && jobRequest.format === 'fhir'
   const types = isFhir ? [...ndjsonTypes] : ndjsonTypes.toReversed()
   const preferred = request.headers.accept === undefined ? false : request.accepts().type(types)
   return typeof preferred === 'string' ? preferred : types[0]!
 }
 
-const ofFile = [
+const fileHeaders = [
   'etag',
   'last-modified',
   'accept-ranges',
@@ -136,10 +136,10 @@ const ofFile = [
 ] as const
 
 /** Removes the headers that describe the file if it can't be read, since the response is then an error. */
-export function fileFor (reply: FastifyReply, file: Readable): Readable {
+export function removeHeadersOnError (reply: FastifyReply, file: Readable): Readable {
   return file.once('error', error => {
-    if (reply.raw.headersSent) return reply.log.error({ err: failureOf(error).cause }, 'a download was cut off')
-    for (const name of ofFile) {
+    if (reply.raw.headersSent) return reply.log.error({ err: toFailure(error).cause }, 'a download was cut off')
+    for (const name of fileHeaders) {
       reply.removeHeader(name)
       reply.raw.removeHeader(name)
     }
@@ -156,7 +156,7 @@ function sendZipped (reply: FastifyReply, file: Readable): FastifyReply {
  * to several ranges, and to a range of another version of the file.
  * @throws {Failure} RANGE_NOT_SATISFIABLE
  */
-function rangeOf (
+function parseRange (
   { headers }: FastifyRequest,
   { bytes, version }: { readonly bytes: number; readonly version: string }
 ): { readonly start: number; readonly end: number } | undefined {

@@ -14,7 +14,7 @@ export interface FileState {
 }
 
 /** The current state of a file that is being written. */
-export function stateOf ({ bytes, mark }: FileState): FileState {
+export function toFileState ({ bytes, mark }: FileState): FileState {
   return { bytes, mark }
 }
 

@@ -1,14 +1,14 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { Failure } from '../envelope/failures.js'
-import { commonFailures, pageOf, parameter, referTo, responsesOf } from '../envelope/openapi-responses.js'
-import { parseCount, parseQuery, safeName, rawQuery, requireNoQuery, invalidParameter, type PageSize } from '../envelope/query.js'
+import { commonFailures, buildPageSchema, referToParameter, referTo, buildResponses } from '../envelope/openapi-responses.js'
+import { parseCount, parseQuery, toSafeName, getRawQuery, requireNoQuery, invalidParameter, type PageSize } from '../envelope/query.js'
 import { isJobId, type Job, type JobKind } from './model/job.js'
 import type { Jobs } from './model/jobs.js'
 import { requireScope, type Effect } from '../keys/scopes.js'
 import { findOpenJob, listOpenJobs } from './open-jobs.js'
 import { cancelRouteOptions, quotaExempt } from '../limits/monthly-quota.js'
 import { pollRouteOptions } from '../limits/rate-limit.js'
-import { describeJobRoute, ofOneJob } from './describe-jobs.js'
+import { describeJobRoute, jobIdParameters } from './describe-jobs.js'
 import { presentJob, presentedJobSchema } from './present-job.js'
 
 /** The options of the routes. */
@@ -33,28 +33,28 @@ const described = {
     operationId: 'searchBulkJobs',
     summary: 'List bulk jobs',
     description: "The jobs of the key's organization and mode that have not expired, newest first.",
-    query: { count: parameter('Count'), cursor: parameter('Cursor') },
-    responses: responsesOf({ status: 200, description: 'A page.', data: pageOf(job) }, [
+    query: { count: referToParameter('Count'), cursor: referToParameter('Cursor') },
+    responses: buildResponses({ status: 200, description: 'A page.', data: buildPageSchema(job) }, [
       ...commonFailures,
       'INVALID_CURSOR'
     ])
   }),
   read: describeJobRoute({
-    ...ofOneJob,
+    ...jobIdParameters,
     operationId: 'readBulkJob',
     summary: 'Read the status of a bulk job',
-    responses: responsesOf({ status: 200, description: 'The current state of the job.', data: job }, [
+    responses: buildResponses({ status: 200, description: 'The current state of the job.', data: job }, [
       ...commonFailures,
       'NOT_FOUND'
     ])
   }),
   cancel: describeJobRoute({
-    ...ofOneJob,
+    ...jobIdParameters,
     operationId: 'cancelBulkJob',
     summary: 'Cancel a bulk job',
     description:
       'A job that has ended does not change. Records that an import has written are kept; its results list them.',
-    responses: responsesOf({ status: 200, description: 'The job after the request.', data: job }, [
+    responses: buildResponses({ status: 200, description: 'The job after the request.', data: job }, [
       ...commonFailures,
       'NOT_FOUND'
     ])
@@ -72,16 +72,16 @@ export async function jobRoutes (scope: FastifyInstance, { jobs, url, now }: Job
       count: count + 1,
       ...(before !== undefined && { before })
     })
-    const shown = found.slice(0, count)
+    const pageJobs = found.slice(0, count)
     const hasMore = found.length > count
-    return { data: shown.map(present), total, ...hasMore && { cursor: cursorOf(shown.at(-1)!) }, hasMore }
+    return { data: pageJobs.map(present), total, ...hasMore && { cursor: toCursor(pageJobs.at(-1)!) }, hasMore }
   })
   scope.get(
     '/bulk/jobs/:id',
     { config: { ...pollRouteOptions.config, target: 'any' }, ...described.read },
     async (request: WithId) => {
       requireNoQuery(request)
-      return present(await jobOf(jobs, request))
+      return present(await requireJob(jobs, request))
     }
   )
   scope.delete(
@@ -89,27 +89,27 @@ export async function jobRoutes (scope: FastifyInstance, { jobs, url, now }: Job
     { config: { ...cancelRouteOptions.config, effect: 'of the record' }, ...described.cancel },
     async (request: WithId) => {
       requireNoQuery(request)
-      const job = await jobOf(jobs, request)
+      const job = await requireJob(jobs, request)
       requireScope(request.caller, effectOfJob[job.request.kind], 'any')
-      return present((await jobs.cancel(job.id, request.caller)) ?? missing())
+      return present((await jobs.cancel(job.id, request.caller)) ?? throwNotFound())
     }
   )
 }
 
 /** @throws {Failure} NOT_FOUND */
-export async function jobOf (jobs: Pick<Jobs, 'find'>, { params: { id }, caller }: WithId): Promise<Job> {
-  return (isJobId(id) ? await findOpenJob(jobs, id, caller) : undefined) ?? missing()
+export async function requireJob (jobs: Pick<Jobs, 'find'>, { params: { id }, caller }: WithId): Promise<Job> {
+  return (isJobId(id) ? await findOpenJob(jobs, id, caller) : undefined) ?? throwNotFound()
 }
 
-function missing (): never {
+function throwNotFound (): never {
   throw new Failure('NOT_FOUND')
 }
 
 function readPart ({ raw }: FastifyRequest): PageSize & { readonly before?: Pick<Job, 'id' | 'createdAt'> } {
   const query = new Map<string, string>()
-  for (const [name, value] of parseQuery(rawQuery(raw.url))) {
+  for (const [name, value] of parseQuery(getRawQuery(raw.url))) {
     if (name !== 'count' && name !== 'cursor') {
-      throw invalidParameter(safeName(name), 'no such parameter; the list of jobs takes count and cursor')
+      throw invalidParameter(toSafeName(name), 'no such parameter; the list of jobs takes count and cursor')
     }
     if (query.has(name)) throw invalidParameter(name, 'is given twice')
     query.set(name, value)
@@ -120,7 +120,7 @@ function readPart ({ raw }: FastifyRequest): PageSize & { readonly before?: Pick
 }
 
 /** A position in the caller's own list: a forged cursor reveals no other jobs. */
-function cursorOf ({ id, createdAt }: Job): string {
+function toCursor ({ id, createdAt }: Job): string {
   return Buffer.from(`${createdAt} ${id}`).toString('base64url')
 }
 

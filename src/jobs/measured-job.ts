@@ -1,4 +1,4 @@
-import { failureOf } from '../envelope/error-handlers.js'
+import { toFailure } from '../envelope/error-handlers.js'
 import type { JobKind, Progress } from './model/job.js'
 import type { Measurements } from '../observability/metrics/measurements.js'
 import { PermanentFailure, type JobHandler } from './job-context.js'
@@ -9,7 +9,9 @@ type JobReporters = Pick<Measurements, 'workEnded' | 'recordsDone'>
  * Wraps a handler with metrics of its outcome and its records. A record is counted once, even if another run resumes
  * the job.
  */
-export function measuredJob (kind: JobKind, doJob: JobHandler, { workEnded, recordsDone }: JobReporters): JobHandler {
+export function withJobMetrics (
+  kind: JobKind, doJob: JobHandler, { workEnded, recordsDone }: JobReporters
+): JobHandler {
   return async work => {
     let before: Progress = work.job.progress
     const save: typeof work.save = async change => {
@@ -17,8 +19,8 @@ export function measuredJob (kind: JobKind, doJob: JobHandler, { workEnded, reco
       if (change.progress === undefined) return
       recordsDone({
         kind,
-        processed: since(before.processed, change.progress.processed),
-        failed: since(before.failed, change.progress.failed)
+        processed: countIncrease(before.processed, change.progress.processed),
+        failed: countIncrease(before.failed, change.progress.failed)
       })
       before = change.progress
     }
@@ -33,8 +35,8 @@ export function measuredJob (kind: JobKind, doJob: JobHandler, { workEnded, reco
   }
 }
 
-const since = (before: number, now: number): number => Math.max(0, now - before)
+const countIncrease = (before: number, now: number): number => Math.max(0, now - before)
 
 function isFinal (error: unknown): boolean {
-  return error instanceof PermanentFailure || failureOf(error).status < 500
+  return error instanceof PermanentFailure || toFailure(error).status < 500
 }

@@ -63,7 +63,7 @@ export function presentJob (job: Job, { url, now }: { readonly url: string, read
   const { kind } = request
   const leftOutTypes = request.kind === 'export' ? request.leftOutTypes : undefined
   const path = `${url}/v1/bulk/jobs/${id}`
-  const files = filesOf(job).map(({ name, resourceType, count }) => ({
+  const files = listDownloadableFiles(job).map(({ name, resourceType, count }) => ({
     resourceType,
     count,
     url: `${path}/files/${name}`
@@ -76,7 +76,7 @@ export function presentJob (job: Job, { url, now }: { readonly url: string, read
     ...total !== undefined && { totalRecords: total },
     processedRecords: processed,
     failedRecords: failed,
-    ...speedOf(job, now),
+    ...estimateSpeed(job, now),
     ...downloadUrl !== undefined && { downloadUrl },
     files,
     errors,
@@ -90,11 +90,11 @@ export function presentJob (job: Job, { url, now }: { readonly url: string, read
 }
 
 /** The files that a client may fetch: none before the job is completed, as not all content is checked yet. */
-export function filesOf ({ status, files }: Job): readonly JobFile[] {
+export function listDownloadableFiles ({ status, files }: Job): readonly JobFile[] {
   return status === 'completed' ? files : []
 }
 
-function speedOf (
+function estimateSpeed (
   { status, progress: { total, processed }, startedAt, completedAt }: Job,
   now: Date
 ): Pick<PresentedJob, 'recordsPerSecond' | 'secondsLeft'> {
@@ -103,9 +103,9 @@ function speedOf (
   // The times come from two clocks, the control plane's and the gateway's.
   const seconds = Math.max(0.001, (end - Date.parse(startedAt)) / 1_000)
   const rate = processed / seconds
-  const isUnderWay = status === 'processing' && total !== undefined
+  const isRunning = status === 'processing' && total !== undefined
   return {
     recordsPerSecond: Math.round(rate * 10) / 10,
-    ...(isUnderWay && { secondsLeft: Math.ceil(Math.max(0, total - processed) / rate) })
+    ...(isRunning && { secondsLeft: Math.ceil(Math.max(0, total - processed) / rate) })
   }
 }

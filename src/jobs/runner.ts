@@ -1,14 +1,14 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { jitteredBackoff } from '../time/backoff.js'
+import { getJitteredBackoffMs } from '../time/backoff.js'
 import type { Jobs } from './model/jobs.js'
 import { BackgroundTask } from '../time/background-task.js'
-import { jobStarter, type JobStarterParts, type StartedJob, type StartJob } from './running-job.js'
+import { createJobStarter, type JobStarterParts, type StartedJob, type StartJob } from './running-job.js'
 import type { Spool } from './storage/files.js'
 
 /** The parts of a runner. */
 export interface RunnerParts extends Omit<JobStarterParts, 'jobs' | 'spool' | 'leaseMs'> {
   readonly jobs: Pick<Jobs, 'claim' | 'save' | 'release'>
-  readonly spool: Pick<Spool, 'of' | 'deleteBut' | 'storeId'>
+  readonly spool: Pick<Spool, 'getJobFiles' | 'deleteExcept' | 'storeId'>
   /** The name of this gateway, for people to read. */
   readonly gateway: string
   readonly jobsAtOnce: number
@@ -22,7 +22,7 @@ export interface RunnerParts extends Omit<JobStarterParts, 'jobs' | 'spool' | 'l
 }
 
 /** How long a lease lasts without renewal, in milliseconds. */
-export const usualLeaseMs = 30_000
+export const defaultLeaseMs = 30_000
 const maxPauseMs = 30_000
 
 /** How long jobs may take to stop when the gateway stops. */
@@ -38,8 +38,8 @@ export class JobRunner {
 
   /** Starts immediately. */
   constructor (parts: RunnerParts) {
-    const all = this.#parts = { leaseMs: usualLeaseMs, lookMs: 2_000, ...parts }
-    this.#startJob = parts.startJob ?? jobStarter(all)
+    const all = this.#parts = { leaseMs: defaultLeaseMs, lookMs: 2_000, ...parts }
+    this.#startJob = parts.startJob ?? createJobStarter(all)
     this.#loop = new BackgroundTask(stopping => this.#turn(stopping))
   }
 
@@ -59,8 +59,8 @@ export class JobRunner {
   }
 
   /** Notifies the runner that a job may have been cancelled. */
-  look (jobId: string): void {
-    this.#running.get(jobId)?.look()
+  checkForCancellation (jobId: string): void {
+    this.#running.get(jobId)?.checkForCancellation()
   }
 
   /** Releases all jobs, so that other gateways can claim them immediately. */
@@ -85,7 +85,7 @@ export class JobRunner {
       return isTaken ? 0 : lookMs
     } catch (error) {
       if (this.#failures === 0) log.warn({ err: error }, 'the job queue cannot be reached')
-      return jitteredBackoff({ firstMs: lookMs, maxMs: maxPauseMs }, this.#failures++)
+      return getJitteredBackoffMs({ firstMs: lookMs, maxMs: maxPauseMs }, this.#failures++)
     }
   }
 

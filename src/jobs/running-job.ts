@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { FastifyBaseLogger } from 'fastify'
-import { backoff } from '../time/backoff.js'
-import { failureOf } from '../envelope/error-handlers.js'
+import { getBackoffMs } from '../time/backoff.js'
+import { toFailure } from '../envelope/error-handlers.js'
 import { Failure } from '../envelope/failures.js'
 import type { ClaimedJob, JobChange, JobKind } from './model/job.js'
 import type { Jobs } from './model/jobs.js'
@@ -13,7 +13,7 @@ import { PermanentFailure, isCancelled, JobInterrupted, type JobHandler } from '
 /** The parts needed to run one job. */
 interface RunningJobParts {
   readonly jobs: Pick<Jobs, 'save' | 'release'>
-  readonly spool: Pick<Spool, 'of' | 'deleteBut'>
+  readonly spool: Pick<Spool, 'getJobFiles' | 'deleteExcept'>
   readonly doJob: JobHandler
   /** Whether a key has been revoked. */
   readonly isRevoked: (keyId: string) => boolean
@@ -27,13 +27,13 @@ export interface JobStarterParts extends Omit<RunningJobParts, 'doJob'> {
 }
 
 /** A job that runs. */
-export interface StartedJob extends Pick<RunningJob, 'done' | 'look' | 'stop'> {}
+export interface StartedJob extends Pick<RunningJob, 'done' | 'checkForCancellation' | 'stop'> {}
 
 /** Starts a job that was claimed; `claimedAt` is when the claim was requested, by the monotonic clock. */
 export type StartJob = (claimed: ClaimedJob, claimedAt: number) => StartedJob
 
 /** Starts jobs in this thread. */
-export const jobStarter = ({ doJob, ...parts }: JobStarterParts): StartJob => (claimed, claimedAt) =>
+export const createJobStarter = ({ doJob, ...parts }: JobStarterParts): StartJob => (claimed, claimedAt) =>
   new RunningJob(claimed, { ...parts, doJob: doJob[claimed.job.request.kind] }, claimedAt)
 
 const pauses = { firstMs: 5_000, maxMs: 600_000 }
@@ -51,11 +51,11 @@ export class RunningJob {
   readonly #claimed: ClaimedJob
   readonly #parts: RunningJobParts
   readonly #log: FastifyBaseLogger
-  readonly #leaving = new AbortController()
+  readonly #stopping = new AbortController()
   readonly #renewal: BackgroundTask
-  #left: JobInterrupted['why'] | undefined
+  #stopReason: JobInterrupted['why'] | undefined
   #failures: number
-  #heldUntil: number
+  #leasedUntil: number
   #deadline: NodeJS.Timeout
 
   /** Resolves when the job was released; never rejects. */
@@ -67,9 +67,9 @@ export class RunningJob {
     this.#parts = parts
     this.#log = parts.log.child({ job: claimed.job.id })
     this.#failures = claimed.failures
-    this.#heldUntil = claimedAt
+    this.#leasedUntil = claimedAt
     this.#deadline = setTimeout(() => {})
-    this.#hold(claimedAt)
+    this.#extendLease(claimedAt)
     // First, since it checks immediately whether the key is revoked.
     this.#renewal = new BackgroundTask(() => this.#renew())
     this.done = this.#run()
@@ -77,22 +77,22 @@ export class RunningJob {
   }
 
   /** Checks immediately whether the job was cancelled. */
-  look (): void {
+  checkForCancellation (): void {
     this.#renewal.wake()
   }
 
   /** Stops the work, so that the job can continue elsewhere. */
   stop (): void {
-    this.#leave('stopping')
+    this.#interrupt('stopping')
   }
 
   async #run (): Promise<void> {
     try {
-      await this.#work()
+      await this.#runHandler()
       await this.#save({ end: { status: 'completed' } })
       this.#log.info({ kind: this.#claimed.job.request.kind }, 'a bulk job completed')
     } catch (error) {
-      await this.#leftBecauseOf(error).catch(cause =>
+      await this.#handleError(error).catch(cause =>
         this.#log.warn({ err: cause }, 'a bulk job could not be released; its lease will expire')
       )
     } finally {
@@ -100,16 +100,16 @@ export class RunningJob {
     }
   }
 
-  async #work (): Promise<void> {
+  async #runHandler (): Promise<void> {
     const { job } = this.#claimed
     const { doJob, spool } = this.#parts
     // A job that crashes the process each time never reports an error.
     if (this.#failures >= maxFailures) throw new Failure('INTERNAL_ERROR')
-    const { signal } = this.#leaving
+    const { signal } = this.#stopping
     signal.throwIfAborted()
     await doJob({
       job,
-      files: spool.of(job, () => this.#requireHeld()),
+      files: spool.getJobFiles(job, () => this.#requireLease()),
       signal,
       save: change => this.#save(change),
       log: this.#log
@@ -119,7 +119,7 @@ export class RunningJob {
 
   /** Retries while the control plane is unavailable, for as long as the lease lasts. */
   async #save (change: JobChange): Promise<void> {
-    const { signal } = this.#leaving
+    const { signal } = this.#stopping
     const { jobs, leaseMs } = this.#parts
     // The final progress of a cancelled job is saved all the same.
     if (isCancelled(signal)) await jobs.save(this.#claimed.lease, change, leaseMs)
@@ -128,7 +128,7 @@ export class RunningJob {
       try {
         return await this.#saveOnce(change)
       } catch (error) {
-        if (signal.aborted || tries === maxTries || failureOf(error).code !== 'BACKEND_UNAVAILABLE') throw error
+        if (signal.aborted || tries === maxTries || toFailure(error).code !== 'BACKEND_UNAVAILABLE') throw error
         await pause(retryMs, undefined, { signal }).catch(() => {})
       }
     }
@@ -140,58 +140,58 @@ export class RunningJob {
     const saved = await jobs.save(this.#claimed.lease, change, leaseMs)
     // The job store resets its count of failures in the same cases.
     if (change.progress !== undefined || change.checkpoint !== undefined) this.#failures = 0
-    if (saved === 'going on') return this.#hold(requestedAt)
-    this.#leave(saved)
-    this.#leaving.signal.throwIfAborted()
+    if (saved === 'going on') return this.#extendLease(requestedAt)
+    this.#interrupt(saved)
+    this.#stopping.signal.throwIfAborted()
   }
 
   /** @returns how long to wait before the next renewal, in milliseconds */
   async #renew (): Promise<number> {
     const { isRevoked, leaseMs } = this.#parts
-    if (isRevoked(this.#claimed.job.owner.keyId)) this.#leave('revoked')
-    if (!this.#leaving.signal.aborted) await this.#saveOnce({}).catch(() => {})
+    if (isRevoked(this.#claimed.job.owner.keyId)) this.#interrupt('revoked')
+    if (!this.#stopping.signal.aborted) await this.#saveOnce({}).catch(() => {})
     return leaseMs / 6
   }
 
   /** Counts from the request, and less than the lease, so that this worker stops before another one starts. */
-  #hold (since: number): void {
-    this.#heldUntil = since + this.#parts.leaseMs * 0.8
+  #extendLease (since: number): void {
+    this.#leasedUntil = since + this.#parts.leaseMs * 0.8
     clearTimeout(this.#deadline)
-    this.#deadline = setTimeout(() => this.#leave('lost'), Math.max(0, this.#heldUntil - performance.now())).unref()
+    this.#deadline = setTimeout(() => this.#interrupt('lost'), Math.max(0, this.#leasedUntil - performance.now())).unref()
   }
 
   /** A process that was suspended resumes in the middle of its work, perhaps without the lease. */
-  #requireHeld (): void {
-    if (performance.now() > this.#heldUntil) this.#leave('lost')
-    this.#leaving.signal.throwIfAborted()
+  #requireLease (): void {
+    if (performance.now() > this.#leasedUntil) this.#interrupt('lost')
+    this.#stopping.signal.throwIfAborted()
   }
 
-  #leave (why: JobInterrupted['why']): void {
-    this.#left ??= why
-    this.#leaving.abort(new JobInterrupted(this.#left))
+  #interrupt (why: JobInterrupted['why']): void {
+    this.#stopReason ??= why
+    this.#stopping.abort(new JobInterrupted(this.#stopReason))
     // Work that does not stop must not retain the job. Deferred, since the first renewal runs before #renewal is set.
     queueMicrotask(() => { this.#renewal.stop().catch(() => {}) })
   }
 
-  async #leftBecauseOf (error: unknown): Promise<void> {
+  async #handleError (error: unknown): Promise<void> {
     const { jobs } = this.#parts
     const { lease } = this.#claimed
-    if (this.#left === 'revoked') {
+    if (this.#stopReason === 'revoked') {
       return await this.#fail(
         new Failure('KEY_REVOKED', {
           message: 'The job was stopped because the key that started it was revoked. Start it again with a valid key.'
         })
       )
     }
-    if (this.#left !== undefined) this.#log.info({ why: this.#left }, 'work on a bulk job stopped')
-    if (this.#left === 'lost') return
-    if (this.#left === 'cancelled') await this.#deleteLeftovers()
-    if (this.#left !== undefined) return await jobs.release(lease)
-    const failure = failureOf(error)
+    if (this.#stopReason !== undefined) this.#log.info({ why: this.#stopReason }, 'work on a bulk job stopped')
+    if (this.#stopReason === 'lost') return
+    if (this.#stopReason === 'cancelled') await this.#deleteLeftovers()
+    if (this.#stopReason !== undefined) return await jobs.release(lease)
+    const failure = toFailure(error)
     if (failure.status < 500 || failure instanceof PermanentFailure || this.#failures + 1 >= maxFailures) {
       return await this.#fail(failure)
     }
-    const afterMs = backoff(pauses, this.#failures)
+    const afterMs = getBackoffMs(pauses, this.#failures)
     this.#log.warn(
       { code: failure.code, err: failure.cause ?? failure, afterMs },
       'a bulk job had a temporary failure and will be retried'

@@ -57,7 +57,7 @@ export function parseStrict (body: Uint8Array, budget = new JsonBudget()): unkno
  */
 export function parseStored (text: string): unknown {
   const mayHoldExact = text[0] !== '{' || exactNumberInObject.test(text)
-  return mayHoldExact ? parseMarked(text, scan(text).numbers) : JSON.parse(text)
+  return mayHoldExact ? parseWithExactNumbers(text, scan(text).numbers) : JSON.parse(text)
 }
 
 /** Prints a value that may hold {@link ExactNumber}s, each with its own text. */
@@ -74,7 +74,7 @@ export function printJson (value: unknown): string {
  * The same value with JavaScript numbers, for a validator that knows no others. Returns its argument when nothing
  * changes.
  */
-export function plainNumbers<T> (value: T): T {
+export function toPlainNumbers<T> (value: T): T {
   return mapJson(value, item => item instanceof ExactNumber ? item.valueOf() : item)
 }
 
@@ -137,15 +137,15 @@ function decode (body: Uint8Array): string {
 
 function parseOrRefuse (text: string, numbers: readonly ExactText[]): unknown {
   try {
-    return parseMarked(text, numbers)
+    return parseWithExactNumbers(text, numbers)
   } catch {
-    throw new JsonSyntaxError(`the body is not JSON${placeOfMistake(text)}`)
+    throw new JsonSyntaxError(`the body is not JSON${formatErrorPosition(text)}`)
   }
 }
 
 /** As the end of a message; empty if it is not found. */
-function placeOfMistake (text: string): string {
-  const found = findMistake(text)
+function formatErrorPosition (text: string): string {
+  const found = findSyntaxError(text)
   if (found === undefined) return ''
   return `; see ${text.includes('\n') ? `line ${found.line}, ` : ''}column ${found.column}`
 }
@@ -156,7 +156,7 @@ const maxExamined = 1_048_576
 const mistakeMet = new Error('mistake')
 
 /** Where a text is not JSON first, each counted from 1; undefined where it is, or is too long to look. */
-export function findMistake (text: string): { readonly line: number, readonly column: number } | undefined {
+export function findSyntaxError (text: string): { readonly line: number, readonly column: number } | undefined {
   if (text.length > maxExamined) return undefined
   let found: { line: number, column: number } | undefined
   try {
@@ -190,30 +190,30 @@ export function isOutOfRange (text: string): boolean {
 // Nobody outside knows it, so no text that was sent or stored begins with it.
 const marker = randomUUID()
 
-function parseMarked (text: string, numbers: readonly ExactText[]): unknown {
+function parseWithExactNumbers (text: string, numbers: readonly ExactText[]): unknown {
   if (numbers.length === 0) return JSON.parse(text)
-  let marked = ''
+  let tagged = ''
   let from = 0
   for (const number of numbers) {
-    marked += `${text.slice(from, number.start)}"${marker}${number.text}"`
+    tagged += `${text.slice(from, number.start)}"${marker}${number.text}"`
     from = number.start + number.text.length
   }
-  return unmarked(JSON.parse(marked + text.slice(from)))
+  return restoreExactNumbers(JSON.parse(tagged + text.slice(from)))
 }
 
 /** The value with its marked texts as numbers, changed in place. */
-function unmarked (value: unknown): unknown {
+function restoreExactNumbers (value: unknown): unknown {
   if (typeof value === 'string') return value.startsWith(marker) ? new ExactNumber(value.slice(marker.length)) : value
   if (value === null || typeof value !== 'object') return value
   if (Array.isArray(value)) {
-    for (let at = 0; at < value.length; at++) value[at] = unmarked(value[at])
+    for (let at = 0; at < value.length; at++) value[at] = restoreExactNumbers(value[at])
     return value
   }
   const holder = value as Record<string, unknown>
   for (const key of Object.keys(holder)) {
     if (key.startsWith(marker)) throw new SyntaxError('a number is used as a name')
     const item = holder[key]
-    if (typeof item === 'string' || typeof item === 'object') holder[key] = unmarked(item)
+    if (typeof item === 'string' || typeof item === 'object') holder[key] = restoreExactNumbers(item)
   }
   return value
 }
@@ -223,7 +223,7 @@ function unmarked (value: unknown): unknown {
  * should send
  */
 function countMembers (value: unknown): number {
-  if (typeof value === 'string') refusePoison(value)
+  if (typeof value === 'string') rejectUnsafeText(value)
   if (value === null || typeof value !== 'object' || value instanceof ExactNumber) return 0
   let count = 0
   if (Array.isArray(value)) {
@@ -232,13 +232,13 @@ function countMembers (value: unknown): number {
   }
   for (const name in value) {
     if (name === '__proto__') throw new JsonSyntaxError('the name __proto__ is not allowed')
-    refusePoison(name)
+    rejectUnsafeText(name)
     count += 1 + countMembers((value as Record<string, unknown>)[name])
   }
   return count
 }
 
-function refusePoison (text: string): void {
+function rejectUnsafeText (text: string): void {
   if (text.includes('\0')) throw new JsonSyntaxError('text must not contain the character U+0000')
   if (!text.isWellFormed()) throw new JsonSyntaxError('text contains half of a surrogate pair')
 }

@@ -19,7 +19,7 @@ const known = new WeakMap<readonly unknown[], ListOrigins>()
 export const setOrigins = (list: readonly unknown[], origins: ListOrigins): unknown => known.set(list, origins)
 
 /** Where the items of a list come from; undefined for a list that no patch was applied to. */
-export const originsOf = (list: readonly unknown[]): ListOrigins | undefined => known.get(list)
+export const getOrigins = (list: readonly unknown[]): ListOrigins | undefined => known.get(list)
 
 /** The list with each item mapped, which comes from where the item does. */
 export function mapItems<T, U> (list: readonly T[], map: (item: T, index: number) => U): U[] {

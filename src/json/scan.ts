@@ -62,7 +62,7 @@ export function scan (text: string, budget = unbounded): Scan {
     const char = text[i]!
     if (char === '"') {
       opened = i
-      i = closed = endOfText(text, i)
+      i = closed = findTextEnd(text, i)
     } else if (char === ',' || char === '{' || char === '[') {
       if (++values > budget.values) throw new JsonTooLarge()
       if (char === ',') continue
@@ -75,7 +75,7 @@ export function scan (text: string, budget = unbounded): Scan {
       members++
       shapes?.add(text.slice(opened, closed))
     } else if (char === '-' || (char >= '0' && char <= '9')) {
-      const number = numberAt(text, i)
+      const number = readNumber(text, i)
       if (isExact(number) && numbers.push({ start: i, text: number }) > budget.exactNumbers) throw new JsonTooLarge()
       i += number.length - 1
     }
@@ -91,29 +91,29 @@ interface Shape extends Map<string, Shape> {}
 /** Counts the sequences of names in the objects of a text. */
 class Shapes {
   readonly #first: Shape = new Map()
-  readonly #around: Shape[] = []
-  #here = this.#first
+  readonly #ancestors: Shape[] = []
+  #current = this.#first
 
   constructor (readonly budget: JsonBudget) {}
 
   enter (): void {
-    this.#around.push(this.#here)
-    this.#here = this.#first
+    this.#ancestors.push(this.#current)
+    this.#current = this.#first
   }
 
   leave (): void {
-    this.#here = this.#around.pop() ?? this.#first
+    this.#current = this.#ancestors.pop() ?? this.#first
   }
 
   /** @throws {JsonTooLarge} for one more than the budget */
   add (name: string): void {
-    let next = this.#here.get(name)
+    let next = this.#current.get(name)
     if (next === undefined) {
       if (--this.budget.shapes < 0) throw new JsonTooLarge()
       next = new Map()
-      this.#here.set(name, next)
+      this.#current.set(name, next)
     }
-    this.#here = next
+    this.#current = next
   }
 }
 
@@ -124,14 +124,14 @@ const maxNames = 200
  * Whether an object in valid JSON, within so many brackets, names a member twice. Parsers differ in which of them
  * counts (RFC 8259, section 4), so that such a text may say something else to its reader than was checked.
  */
-export function namesMemberTwice (text: string, maxDepth: number): boolean {
+export function hasDuplicateMember (text: string, maxDepth: number): boolean {
   // The names so far of the object that is open at each depth.
   const open: string[][] = []
   let depth = 0
   for (let i = 0; i < text.length; i++) {
     const char = text.charCodeAt(i)
     if (char === 0x22) {
-      const end = endOfText(text, i)
+      const end = findTextEnd(text, i)
       if (depth <= maxDepth && isColonNext(text, end)) {
         const sent = text.slice(i + 1, end)
         const name = sent.includes('\\') ? JSON.parse(`"${sent}"`) as string : sent
@@ -156,7 +156,7 @@ function isColonNext (text: string, end: number): boolean {
 }
 
 /** Where a text in JSON ends that is opened at a place: the place of its closing quotation mark. */
-function endOfText (text: string, open: number): number {
+function findTextEnd (text: string, open: number): number {
   let end = open
   let escapes: number
   do {
@@ -170,7 +170,7 @@ function endOfText (text: string, open: number): number {
 
 const numberForm = /-?\d[-+.\deE]*|-/y
 
-function numberAt (text: string, start: number): string {
+function readNumber (text: string, start: number): string {
   numberForm.lastIndex = start
   return numberForm.exec(text)![0]
 }

@@ -2,7 +2,7 @@ import { timingSafeEqual } from 'node:crypto'
 import fp from 'fastify-plugin'
 import type { FastifyRequest } from 'fastify'
 import { Failure, type FailureCode } from '../envelope/failures.js'
-import { valuesOf } from '../envelope/headers.js'
+import { getHeaderValues } from '../envelope/headers.js'
 import type { Mode } from '../config/mode.js'
 import type { KeyCache } from './cache.js'
 import type { Caller } from './caller.js'
@@ -26,9 +26,9 @@ interface AuthenticatorParts {
 export type Authenticate = (rawHeaders: readonly string[], now: Date) => Caller | Promise<Caller>
 
 /** Validates keys against the local copy; refuses all of them while the copy is incomplete or too old. */
-export function authenticator ({ replica, cache, maxStalenessMinutes }: AuthenticatorParts): Authenticate {
+export function createAuthenticator ({ replica, cache, maxStalenessMinutes }: AuthenticatorParts): Authenticate {
   return (rawHeaders, now) => {
-    const presented = presentedKey(rawHeaders)
+    const presented = readPresentedKey(rawHeaders)
     requireFresh(replica.syncedAt(), now, maxStalenessMinutes)
     const found = cache.find(presented.hash, now)
     return found instanceof Promise
@@ -39,14 +39,14 @@ export function authenticator ({ replica, cache, maxStalenessMinutes }: Authenti
 
 interface PresentedKey { readonly mode: Mode, readonly hash: string }
 
-function presentedKey (rawHeaders: readonly string[]): PresentedKey {
-  const headerKeys = filledValues(rawHeaders, 'x-api-key')
-  const bearerKeys = filledValues(rawHeaders, 'authorization').flatMap(text => bearer.exec(text)?.[1]?.trim() || [])
+function readPresentedKey (rawHeaders: readonly string[]): PresentedKey {
+  const headerKeys = listNonEmptyValues(rawHeaders, 'x-api-key')
+  const bearerKeys = listNonEmptyValues(rawHeaders, 'authorization').flatMap(text => bearer.exec(text)?.[1]?.trim() || [])
   const [secret] = [...headerKeys, ...bearerKeys]
-  if (secret === undefined) throw refusal('UNAUTHORIZED')
-  const error = repeatedKeyError(headerKeys, bearerKeys)
+  if (secret === undefined) throw authenticationFailure('UNAUTHORIZED')
+  const error = findRepeatedKeyError(headerKeys, bearerKeys)
   const read = error === undefined ? readSecret(secret) : undefined
-  if (read === undefined) throw refusal('INVALID_KEY_FORMAT', error ?? formatError(secret))
+  if (read === undefined) throw authenticationFailure('INVALID_KEY_FORMAT', error ?? findKeyFormatError(secret))
   return { mode: read.mode, hash: hashSecret(secret) }
 }
 
@@ -54,11 +54,11 @@ function presentedKey (rawHeaders: readonly string[]): PresentedKey {
 const bearer = /^bearer(?: +(.*))?$/i
 
 /** The values of all headers with a name, except empty ones, which a client sends for a variable that was never set. */
-function filledValues (rawHeaders: readonly string[], name: string): readonly string[] {
-  return valuesOf(rawHeaders, name).filter(text => text.trim() !== '')
+function listNonEmptyValues (rawHeaders: readonly string[], name: string): readonly string[] {
+  return getHeaderValues(rawHeaders, name).filter(text => text.trim() !== '')
 }
 
-function repeatedKeyError (headerKeys: readonly string[], bearerKeys: readonly string[]): string | undefined {
+function findRepeatedKeyError (headerKeys: readonly string[], bearerKeys: readonly string[]): string | undefined {
   if (headerKeys.length > 1) return 'Send the x-api-key header once.'
   if (bearerKeys.length > 1) return 'Send the Authorization header once.'
   return headerKeys.length + bearerKeys.length > 1 && headerKeys[0] !== bearerKeys[0]
@@ -84,9 +84,9 @@ function requireFresh (syncedAt: Date | undefined, now: Date, maxStalenessMinute
 }
 
 function admit (found: KeyRecord | undefined, presented: PresentedKey, now: Date): Caller {
-  if (found === undefined || !isSame(found, presented)) throw refusal('INVALID_KEY')
-  if (found.revokedAt !== undefined) throw refusal('KEY_REVOKED')
-  if (found.expiresAt !== undefined && found.expiresAt <= now.getTime()) throw refusal('KEY_EXPIRED')
+  if (found === undefined || !isSame(found, presented)) throw authenticationFailure('INVALID_KEY')
+  if (found.revokedAt !== undefined) throw authenticationFailure('KEY_REVOKED')
+  if (found.expiresAt !== undefined && found.expiresAt <= now.getTime()) throw authenticationFailure('KEY_EXPIRED')
   return found.caller
 }
 
@@ -95,7 +95,7 @@ function isSame (found: KeyRecord, presented: PresentedKey): boolean {
 }
 
 /** Advice for a key with an invalid format; undefined if the text does not show the cause. */
-function formatError (text: string): string | undefined {
+function findKeyFormatError (text: string): string | undefined {
   if (/["'`\u2018-\u201f\xab\xbb]/.test(text) || /\xe2\x80[\x98-\x9f]/.test(text)) {
     return 'Send the key without quotation marks.'
   }
@@ -108,7 +108,7 @@ function formatError (text: string): string | undefined {
   return undefined
 }
 
-function refusal (code: FailureCode, message?: string): Failure {
+function authenticationFailure (code: FailureCode, message?: string): Failure {
   return new Failure(code, {
     ...(message !== undefined && { message }),
     headers: { 'www-authenticate': 'ApiKey header="x-api-key", Bearer' }

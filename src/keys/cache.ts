@@ -48,14 +48,14 @@ export class KeyCache {
       return held
     }
     this.#misses++
-    return this.#lookUp(hash, now)
+    return this.#loadKey(hash, now)
   }
 
-  async #lookUp (hash: string, now: Date): Promise<KeyRecord | undefined> {
+  async #loadKey (hash: string, now: Date): Promise<KeyRecord | undefined> {
     const generation = this.#generation
     const found = await this.#lookup(hash)
     // A change during the look-up may have made its result stale: it serves this request, but isn't cached.
-    if (generation === this.#generation) this.#hold(hash, found, now)
+    if (generation === this.#generation) this.#cacheResult(hash, found, now)
     return found
   }
 
@@ -73,7 +73,7 @@ export class KeyCache {
     }
   }
 
-  #hold (hash: string, found: KeyRecord | undefined, now: Date): void {
+  #cacheResult (hash: string, found: KeyRecord | undefined, now: Date): void {
     if (found === undefined) {
       this.#unknown.set(hash, true)
       return

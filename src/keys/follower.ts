@@ -1,5 +1,5 @@
 import type { FastifyBaseLogger } from 'fastify'
-import { jitteredBackoff } from '../time/backoff.js'
+import { getJitteredBackoffMs } from '../time/backoff.js'
 import { BackgroundTask } from '../time/background-task.js'
 import type { KeyCache } from './cache.js'
 import type { Batch, ChangeFeed } from './change-feed.js'
@@ -25,12 +25,12 @@ interface FollowerParts {
 export class Follower {
   readonly #parts: FollowerParts
   readonly #loop: BackgroundTask
-  #markCaughtUp = () => {}
+  #resolveCaughtUp = () => {}
   #failures = 0
   #isConnected = false
 
   /** Resolves when the copy is first complete after the start; not before the feed can be reached. */
-  readonly caughtUp = new Promise<void>(resolve => { this.#markCaughtUp = resolve })
+  readonly caughtUp = new Promise<void>(resolve => { this.#resolveCaughtUp = resolve })
 
   /** Starts immediately. */
   constructor (parts: FollowerParts) {
@@ -60,18 +60,18 @@ export class Follower {
       }
     }
     this.#isConnected = false
-    return jitteredBackoff(pauses, this.#failures++)
+    return getJitteredBackoffMs(pauses, this.#failures++)
   }
 
   async #follow (signal: AbortSignal): Promise<void> {
     const { feed, replica, cache, now, log, onApplied } = this.#parts
-    for await (const batch of feed.follow(replica.position(), signal)) {
+    for await (const batch of feed.follow(replica.readPosition(), signal)) {
       cache.evict(replica.apply(batch, now()))
       if (batch.isSnapshot || batch.changes.length > 0) onApplied?.(batch)
       if (this.#failures > 0) log.info('the key change feed works again')
       this.#failures = 0
       this.#isConnected = true
-      if (batch.isLatest) this.#markCaughtUp()
+      if (batch.isLatest) this.#resolveCaughtUp()
     }
   }
 }

@@ -48,13 +48,13 @@ export class Replica {
   constructor (file: string) {
     this.#database = openOrRemake(file)
     this.#statements = prepare(this.#database)
-    this.#apply = this.#database.transaction((batch: Batch, now: Date) => this.#take(batch, now)).immediate
-    this.#syncedAt = this.#row().synced_at ?? undefined
+    this.#apply = this.#database.transaction((batch: Batch, now: Date) => this.#applyBatch(batch, now)).immediate
+    this.#syncedAt = this.#readPositionRow().synced_at ?? undefined
   }
 
   /** The position of the copy in the change feed. */
-  position (): Position {
-    const { feed_id: feedId, seq } = this.#row()
+  readPosition (): Position {
+    const { feed_id: feedId, seq } = this.#readPositionRow()
     return { feedId, seq }
   }
 
@@ -70,7 +70,7 @@ export class Replica {
   }
 
   /** The current state of an organization; undefined if unknown. Cached, since each record of an import needs it. */
-  organization (tenantId: string): Pick<OrganizationState, 'plan' | 'overage'> | undefined {
+  findOrganization (tenantId: string): Pick<OrganizationState, 'plan' | 'overage'> | undefined {
     const held = this.#organizations.get(tenantId)
     if (held !== undefined) return held
     const row = this.#statements.organization.get(tenantId) as Pick<FoundRow, 'plan' | 'overage'> | undefined
@@ -92,7 +92,7 @@ export class Replica {
   apply (batch: Batch, now: Date): InvalidatedKeys {
     const changed = this.#apply(batch, now)
     this.#organizations.clear()
-    this.#syncedAt = this.#row().synced_at ?? undefined
+    this.#syncedAt = this.#readPositionRow().synced_at ?? undefined
     return changed
   }
 
@@ -101,36 +101,36 @@ export class Replica {
     this.#database.close()
   }
 
-  #row (): PositionRow {
+  #readPositionRow (): PositionRow {
     return this.#statements.position.get() as PositionRow
   }
 
-  #take (batch: Batch, now: Date): InvalidatedKeys {
-    const held = batch.isSnapshot ? this.#empty() : this.#row()
+  #applyBatch (batch: Batch, now: Date): InvalidatedKeys {
+    const held = batch.isSnapshot ? this.#clearTables() : this.#readPositionRow()
     if (batch.after > held.seq || (!batch.isSnapshot && batch.feedId !== held.feed_id)) {
       throw new Error(`the local key copy is at ${held.seq} and cannot apply changes after ${batch.after}`)
     }
     const hashes = new Set<string>()
     for (const change of batch.changes) {
       if (change.seq > held.seq) this.#put(change)
-      for (const hash of this.#hashesOf(change)) hashes.add(hash)
+      for (const hash of this.#listHashes(change)) hashes.add(hash)
     }
     const syncedAt = batch.isLatest ? now.getTime() : held.synced_at
     this.#statements.move.run(batch.feedId, Math.max(batch.through, held.seq), syncedAt)
     return batch.isSnapshot ? 'everything' : hashes
   }
 
-  #empty (): PositionRow {
+  #clearTables (): PositionRow {
     this.#database.exec('DELETE FROM keys; DELETE FROM organizations')
     return { feed_id: '', seq: 0, synced_at: null }
   }
 
   #put (change: Change): void {
-    if (change.kind === 'key') this.#statements.putKey.run(keyRow(change.state))
-    else this.#statements.putOrganization.run(organizationRow(change.state))
+    if (change.kind === 'key') this.#statements.putKey.run(toKeyRow(change.state))
+    else this.#statements.putOrganization.run(toOrganizationRow(change.state))
   }
 
-  #hashesOf (change: Change): string[] {
+  #listHashes (change: Change): string[] {
     if (change.kind === 'key') return [change.state.hash]
     return this.#statements.hashesOfTenant.all(change.state.tenantId) as string[]
   }
@@ -192,20 +192,20 @@ function prepare (database: Database.Database) {
   }
 }
 
-function organizationRow (state: OrganizationState) {
+function toOrganizationRow (state: OrganizationState) {
   return { ...state, overage: Number(state.overage), datastore: state.datastore ?? null }
 }
 
-function keyRow (state: KeyState) {
+function toKeyRow (state: KeyState) {
   return {
     ...state,
     scopes: JSON.stringify(state.scopes),
-    expiresAt: milliseconds(state.expiresAt),
-    revokedAt: milliseconds(state.revokedAt)
+    expiresAt: toMilliseconds(state.expiresAt),
+    revokedAt: toMilliseconds(state.revokedAt)
   }
 }
 
-function milliseconds (iso: string | undefined): number | null {
+function toMilliseconds (iso: string | undefined): number | null {
   if (iso === undefined) return null
   const time = Date.parse(iso)
   // SQLite stores NaN as NULL, and a key without an expiry never expires.

@@ -63,13 +63,13 @@ type Grants = Readonly<Record<Effect, ReadonlySet<string>>>
 /** The scopes of a key never change, so each list is parsed once. */
 const parsed = new WeakMap<readonly Scope[], Grants>()
 
-function grantsOf (scopes: readonly Scope[]): Grants {
+function parseGrants (scopes: readonly Scope[]): Grants {
   const known = parsed.get(scopes)
   if (known !== undefined) return known
   const grants = scopes.flatMap(scope => parseScope(scope) ?? [])
-  const namesFor = (effect: Effect) =>
+  const collectNames = (effect: Effect) =>
     new Set(grants.filter(({ effects }) => effects.includes(effect)).map(({ name }) => name))
-  const made = { read: namesFor('read'), write: namesFor('write') }
+  const made = { read: collectNames('read'), write: collectNames('write') }
   parsed.set(scopes, made)
   return made
 }
@@ -79,15 +79,15 @@ function grantsOf (scopes: readonly Scope[]): Grants {
  * same on its simple resource, which shows a part of the record; a scope of a simple resource never opens raw FHIR.
  */
 export function may (scopes: readonly Scope[], effect: Effect, target: Target): boolean {
-  const names = grantsOf(scopes)[effect]
+  const names = parseGrants(scopes)[effect]
   if (names.has(all)) return true
   if (target === 'all') return false
   if (target === 'any') return names.size > 0
-  return namesOf(target).some(name => names.has(name))
+  return listAcceptedNames(target).some(name => names.has(name))
 }
 
 /** The scopes, without their effects, of which one is enough for a target. */
-function namesOf (target: Exclude<Target, string>): readonly string[] {
+function listAcceptedNames (target: Exclude<Target, string>): readonly string[] {
   if ('fhirType' in target) return [rawPrefix + target.fhirType]
   if ('type' in target) return [rawPrefix + target.type, pathsByType.get(target.type) ?? []].flat()
   const type = typesByPath.get(target.resource)
@@ -96,15 +96,15 @@ function namesOf (target: Exclude<Target, string>): readonly string[] {
 
 /** Whether a key with these scopes permits whatever is permitted to another, as far as this effect goes. */
 export function covers (scopes: readonly Scope[], others: readonly Scope[], effect: Effect): boolean {
-  const names = grantsOf(scopes)[effect]
+  const names = parseGrants(scopes)[effect]
   const isCovered = (name: string): boolean =>
     name.startsWith(rawPrefix) ? names.has(name) : name !== all && may(scopes, effect, { resource: name })
-  return names.has(all) || [...grantsOf(others)[effect]].every(isCovered)
+  return names.has(all) || [...parseGrants(others)[effect]].every(isCovered)
 }
 
 /** Whether scopes name single resources for an effect, so that some records are open to it and others are not. */
 export function isLimited (scopes: readonly Scope[], effect: Effect): boolean {
-  return !grantsOf(scopes)[effect].has(all)
+  return !parseGrants(scopes)[effect].has(all)
 }
 
 /**
@@ -113,7 +113,7 @@ export function isLimited (scopes: readonly Scope[], effect: Effect): boolean {
  */
 export function simplifyScopes (scopes: readonly Scope[]): Scope[] {
   if (scopes.includes(all)) return [all]
-  const grants = grantsOf(scopes)
+  const grants = parseGrants(scopes)
   const limited = scopeNames.flatMap(name => {
     const own = effects.filter(effect => grants[effect].has(name) && !grants[effect].has(all))
     const words: ReadonlyArray<Effect | '*'> = own.length === 2 ? [all] : own
@@ -124,7 +124,7 @@ export function simplifyScopes (scopes: readonly Scope[]): Scope[] {
 }
 
 /** The effect of a request on a simple resource; a method that is not known to read counts as a write. */
-export function effectOf (method: string): Effect {
+export function toEffect (method: string): Effect {
   return method === 'GET' || method === 'HEAD' ? 'read' : 'write'
 }
 
@@ -134,7 +134,7 @@ export function effectOf (method: string): Effect {
  */
 export function requireScope ({ scopes }: Pick<Caller, 'scopes'>, effect: Effect, target: Target): void {
   if (may(scopes, effect, target)) return
-  const [name] = typeof target === 'string' ? [] : namesOf(target)
+  const [name] = typeof target === 'string' ? [] : listAcceptedNames(target)
   const needed = name === undefined ? effect : `${effect} or ${name}:${effect}`
   throw new Failure('INSUFFICIENT_SCOPE', { message: `Use a key with the scope ${needed}, which this request needs.` })
 }
@@ -165,7 +165,7 @@ export function requireWebhookScope ({ scopes }: Pick<Caller, 'scopes'>): void {
  * @throws {Failure} INSUFFICIENT_SCOPE
  */
 export function requireScopeForRoute ({ caller, method, routeOptions: { config }, is404 }: FastifyRequest): void {
-  const effect = config.effect ?? effectOf(method)
+  const effect = config.effect ?? toEffect(method)
   if (effect === 'of the record') return
   requireScope(caller, effect, is404 ? 'any' : config.target ?? 'all')
 }

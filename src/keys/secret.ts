@@ -10,24 +10,24 @@ const format = new RegExp(`^(svc_(${modes.join('|')})_[0-9A-Za-z]{43})([0-9A-Za-
 const tokenFormat = /^(cg_(?:control|gateway)_[0-9A-Za-z]{43})([0-9A-Za-z]{6})$/
 
 /** A new secret key: `svc_test_` or `svc_live_`, 43 random characters, 6 of checksum. Shown once and never stored. */
-export function newSecret (mode: Mode): string {
+export function generateSecret (mode: Mode): string {
   const body = `svc_${mode}_${randomString(base62, randomLength)}`
-  return body + checksum(body)
+  return body + computeChecksum(body)
 }
 
 /** Tokens of programs and of gateways, which give access to the control plane and to no data. */
 type TokenKind = 'control' | 'gateway'
 
 /** A new token: `cg_control_` or `cg_gateway_`, then the same as a key. */
-export function newToken (kind: TokenKind): string {
+export function generateToken (kind: TokenKind): string {
   const body = `cg_${kind}_${randomString(base62, randomLength)}`
-  return body + checksum(body)
+  return body + computeChecksum(body)
 }
 
 /** Whether a text has the form and the checksum of a token. */
 export function isToken (text: string): boolean {
   const [, body, sum] = tokenFormat.exec(text) ?? []
-  return body !== undefined && sum === checksum(body)
+  return body !== undefined && sum === computeChecksum(body)
 }
 
 /**
@@ -36,7 +36,7 @@ export function isToken (text: string): boolean {
  */
 export function readSecret (text: string): { readonly mode: Mode } | undefined {
   const [, body, mode, sum] = format.exec(text) ?? []
-  if (body === undefined || sum !== checksum(body)) return undefined
+  if (body === undefined || sum !== computeChecksum(body)) return undefined
   return { mode: mode as Mode }
 }
 
@@ -48,7 +48,7 @@ export function hashSecret (secret: string): string {
   return hash('sha256', secret)
 }
 
-function checksum (body: string): string {
+function computeChecksum (body: string): string {
   let rest = crc32(body)
   let text = ''
   for (let i = 0; i < checksumLength; i++) {

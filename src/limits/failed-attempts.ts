@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { Failure } from '../envelope/failures.js'
-import { limiter, type RateLimitStoreClass } from './limiter.js'
+import { createLimiter, type RateLimitStoreClass } from './limiter.js'
 import { FixedWindowCounter } from './fixed-windows.js'
 
 /** How many requests without a valid key an address may send per minute. `windowMs` is a minute, except in tests. */
@@ -21,11 +21,11 @@ type CountRefusal = (request: FastifyRequest) => Promise<void>
  * Counts requests without a valid key by client address, and IPv6 addresses by their /64 network. A valid key is
  * accepted from any address: behind a shared proxy, one client's attempts must not lock out others.
  */
-export async function failedAttempts (
+export async function createFailedAttemptCounter (
   scope: FastifyInstance,
   { failedAttemptsPerMinute, attemptCounter = FixedWindowCounter, windowMs = 60_000 }: FailedAttemptsOptions
 ): Promise<CountRefusal> {
-  const count = await limiter(
+  const count = await createLimiter(
     scope,
     { store: attemptCounter },
     { max: failedAttemptsPerMinute, timeWindow: windowMs }

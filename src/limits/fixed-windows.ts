@@ -15,7 +15,7 @@ type RateLimitCallback = Parameters<FastifyRateLimitStore['incr']>[1]
  * Rounded down, since with fractions a window of a minute could seem longer by a rounding error, and be reported as 61
  * seconds.
  */
-const roundedMs = (): number => Math.floor(performance.now())
+const readClockMs = (): number => Math.floor(performance.now())
 
 /**
  * Counts in fixed time windows, within this process. It uses the monotonic clock, since a window would last too long if
@@ -27,7 +27,7 @@ export class FixedWindowCounter implements FastifyRateLimitStore {
 
   /** Adds one to a count. */
   incr (key: string, callback: RateLimitCallback, windowMs: number): void {
-    const now = roundedMs()
+    const now = readClockMs()
     const { count, endsAt } = this.#open(key, now) ?? { count: 0, endsAt: now + windowMs }
     this.#windows.set(key, { count: count + 1, endsAt })
     callback(null, { current: count + 1, ttl: endsAt - now })
@@ -35,7 +35,7 @@ export class FixedWindowCounter implements FastifyRateLimitStore {
 
   /** Reads a count. */
   read (key: string, callback: RateLimitCallback): void {
-    const now = roundedMs()
+    const now = readClockMs()
     const { count, endsAt } = this.#open(key, now) ?? { count: 0, endsAt: now }
     callback(null, { current: count, ttl: endsAt - now })
   }

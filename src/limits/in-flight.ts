@@ -13,7 +13,7 @@ interface InFlightOptions { readonly concurrency: Pick<FairConcurrencyLimiter, '
 export const inFlight = fp<InFlightOptions>(async (app, { concurrency }) => {
   app.decorateRequest('permit')
   app.addHook('onRequest', (request, reply, done) => {
-    const permit = new Place(concurrency.acquire(request.caller))
+    const permit = new RequestPermit(concurrency.acquire(request.caller))
     request.permit = permit
     onResponseEnd(request, reply, () => permit.close())
     // The client may have disconnected while its key was looked up.
@@ -28,7 +28,7 @@ export const inFlight = fp<InFlightOptions>(async (app, { concurrency }) => {
 }, { name: 'in-flight', dependencies: ['authenticate'], fastify: '5.x' })
 
 /** A request's permit among the concurrent requests. */
-class Place {
+class RequestPermit {
   /** Undefined while it waits. */
   isAdmitted: boolean | undefined
   readonly #permit: Permit
@@ -61,6 +61,6 @@ class Place {
 declare module 'fastify' {
   interface FastifyRequest {
     /** Set by the hook of {@link inFlight}. */
-    permit: Place | undefined
+    permit: RequestPermit | undefined
   }
 }

@@ -1,7 +1,7 @@
 import fp from 'fastify-plugin'
 import type { FastifyRequest } from 'fastify'
 import type {} from '../envelope/request-metadata.js'
-import { secondsUntil } from './monthly-quota.js'
+import { getSecondsUntil } from './monthly-quota.js'
 import { isBillable } from './usage.js'
 
 /**
@@ -11,13 +11,15 @@ import { isBillable } from './usage.js'
  */
 export const limitHeaders = fp(async app => {
   app.addHook('onSend', (request, reply, payload, done) => {
-    if (request.rate !== undefined || request.quota !== undefined) reply.headers(headersOf(request, reply.statusCode))
+    if (request.rate !== undefined || request.quota !== undefined) {
+      reply.headers(buildLimitHeaders(request, reply.statusCode))
+    }
     done(null, payload)
   })
 }, { name: 'limit-headers', dependencies: ['identity'], fastify: '5.x' })
 
 /** All headers in one object, since setting them one by one is slower. */
-function headersOf (
+function buildLimitHeaders (
   { rate, quota, arrivedAt, caller }: Pick<FastifyRequest, 'rate' | 'quota' | 'arrivedAt' | 'caller'>,
   status: number
 ): Record<string, string | number> {
@@ -53,7 +55,7 @@ function headersOf (
       headers['x-sandbox-remaining'] = remaining
     }
     policies.push(`"month";q=${limit}`)
-    states.push(`"month";r=${remaining};t=${secondsUntil(end, arrivedAt)}`)
+    states.push(`"month";r=${remaining};t=${getSecondsUntil(end, arrivedAt)}`)
   }
   headers['ratelimit-policy'] = policies.join(', ')
   headers.ratelimit = states.join(', ')

@@ -8,7 +8,7 @@ export type RateLimitStoreClass = NonNullable<RateLimitPluginOptions['store']>
 export type Limiter = ReturnType<FastifyInstance['createRateLimit']>
 
 /** A limiter with its own store. The plugin has one store per scope, so each limiter gets a scope. */
-export async function limiter (
+export async function createLimiter (
   app: FastifyInstance,
   store: RateLimitPluginOptions,
   options: CreateRateLimitOptions

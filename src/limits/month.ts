@@ -2,7 +2,7 @@
 export type Month = string
 
 /** The month of a time, which is ISO 8601 in UTC. */
-export const monthOf = (at: string): Month => at.slice(0, 7)
+export const toMonth = (at: string): Month => at.slice(0, 7)
 
 /** Whether a text is a month. */
 export const isMonth = (text: string): text is Month => /^\d{4}-(0[1-9]|1[0-2])$/.test(text)
@@ -15,4 +15,4 @@ export function startOfMonth (month: Month, later = 0): Date {
 }
 
 /** The month `later` months after another. Negative numbers go back. */
-export const addMonths = (month: Month, later: number): Month => monthOf(startOfMonth(month, later).toISOString())
+export const addMonths = (month: Month, later: number): Month => toMonth(startOfMonth(month, later).toISOString())

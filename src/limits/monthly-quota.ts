@@ -2,7 +2,7 @@ import fp from 'fastify-plugin'
 import type { Plan, Plans } from '../config/schema.js'
 import { Failure } from '../envelope/failures.js'
 import type { Caller } from '../keys/caller.js'
-import { startOfMonth, monthOf } from './month.js'
+import { startOfMonth, toMonth } from './month.js'
 import type { MonthlyUsage, QuotaReservation } from './usage-ledger/month-counts.js'
 import { getPlan } from './plans.js'
 import { isBillable } from './usage.js'
@@ -40,7 +40,7 @@ interface MonthEnd { readonly at: number, readonly text: string }
  * request whose response does not count is refunded.
  */
 export const monthlyQuota = fp<MonthlyQuotaOptions>(async (app, { plans, months }) => {
-  const endOf = monthEnds()
+  const endOf = createMonthEndLookup()
   app.decorateRequest('quota')
   // With callbacks, since every request passes here and promises would cost more than the work itself.
   app.addHook('onRequest', (request, _, done) => {
@@ -48,7 +48,7 @@ export const monthlyQuota = fp<MonthlyQuotaOptions>(async (app, { plans, months 
     const plan = getPlan(plans, caller.plan)
     const limit = plan.requestsPerMonth
     if (limit !== null) {
-      const month = monthOf(arrivedAt)
+      const month = toMonth(arrivedAt)
       const taken = months.take(caller, month)
       const isPast = taken.used > limit
       const isServed = !isPast || allowsOverage(caller, plan)
@@ -56,7 +56,7 @@ export const monthlyQuota = fp<MonthlyQuotaOptions>(async (app, { plans, months 
       request.quota = { limit, taken, isOverage: isPast && !isFree, isFree, end: endOf(month) }
       if (isFree) taken.refund()
       else if (!isServed) {
-        throw exceeded(caller, plan, { 'retry-after': String(secondsUntil(request.quota.end, arrivedAt)) })
+        throw monthlyQuotaExceeded(caller, plan, { 'retry-after': String(getSecondsUntil(request.quota.end, arrivedAt)) })
       }
     }
     done()
@@ -73,7 +73,7 @@ export function allowsOverage ({ mode, overage }: Pick<Caller, 'mode' | 'overage
 }
 
 /** The refusal of a request above the quota. It mentions the switch for overage only if the plan has overage. */
-export function exceeded (
+export function monthlyQuotaExceeded (
   { mode }: Pick<Caller, 'mode'>,
   { overage }: Plan,
   headers: Readonly<Record<string, string>> = {}
@@ -88,7 +88,7 @@ export function exceeded (
 /**
  * Returns the end of a month such as `2030-01`. It caches the latest, since consecutive requests have the same month.
  */
-function monthEnds (): (month: string) => MonthEnd {
+function createMonthEndLookup (): (month: string) => MonthEnd {
   let known: MonthEnd & { readonly month: string } | undefined
   return month => {
     if (known?.month === month) return known
@@ -99,7 +99,7 @@ function monthEnds (): (month: string) => MonthEnd {
 }
 
 /** Seconds from a time (ISO 8601) to the end of its month, rounded up; at least one. */
-export function secondsUntil ({ at: end }: MonthEnd, at: string): number {
+export function getSecondsUntil ({ at: end }: MonthEnd, at: string): number {
   return Math.max(1, Math.ceil((end - Date.parse(at)) / 1_000))
 }
 

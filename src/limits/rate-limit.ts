@@ -4,7 +4,7 @@ import fp from 'fastify-plugin'
 import type { Plans } from '../config/schema.js'
 import { Failure } from '../envelope/failures.js'
 import type {} from './in-flight.js'
-import { limiter, type Limiter, type RateLimitStoreClass } from './limiter.js'
+import { createLimiter, type Limiter, type RateLimitStoreClass } from './limiter.js'
 import { quotaExempt } from './monthly-quota.js'
 import { getPlan } from './plans.js'
 import type { SharedRateLimitStore } from './shared-counts.js'
@@ -40,9 +40,9 @@ export const rateLimit = fp<PerMinuteOptions>(async (app, options) => {
     max: ({ caller }) => getPlan(plans, caller.plan).requestsPerMinute ?? Infinity,
     timeWindow: windowMs
   } satisfies CreateRateLimitOptions
-  const countHere = await limiter(app, { store: counter }, perMinute)
+  const countHere = await createLimiter(app, { store: counter }, perMinute)
   const count = shared
-    ? withShared(shared, await limiter(app, { redis: shared.redis, nameSpace: 'clinigate:' }, perMinute), countHere)
+    ? withShared(shared, await createLimiter(app, { redis: shared.redis, nameSpace: 'clinigate:' }, perMinute), countHere)
     : countHere
   const windowSeconds = Math.ceil(windowMs / 1_000)
   const isCrowded = ({ permit }: FastifyRequest) => permit?.isAdmitted === false
@@ -79,10 +79,10 @@ function withShared (shared: SharedRateLimitStore, countShared: Limiter, countHe
     if (!shared.isUsable()) return await countHere(...request)
     try {
       const counted = await countShared(...request)
-      shared.succeeded()
+      shared.reportSuccess()
       return counted
     } catch (error) {
-      shared.failed(error)
+      shared.reportFailure(error)
       return await countHere(...request)
     }
   }

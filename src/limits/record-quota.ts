@@ -2,9 +2,9 @@ import type { Plans } from '../config/schema.js'
 import { Failure } from '../envelope/failures.js'
 import type { JobOwner } from '../jobs/model/job.js'
 import type { Replica } from '../keys/replica.js'
-import { monthOf } from './month.js'
+import { toMonth } from './month.js'
 import type { MonthlyUsage } from './usage-ledger/month-counts.js'
-import { exceeded, allowsOverage } from './monthly-quota.js'
+import { monthlyQuotaExceeded, allowsOverage } from './monthly-quota.js'
 import { getPlan } from './plans.js'
 import { isBillable, type UsageEvent, type UsageInteraction } from './usage.js'
 
@@ -40,7 +40,7 @@ export interface RecordQuota {
 
 interface RecordQuotaOptions {
   readonly plans: Plans
-  readonly organization: Replica['organization']
+  readonly organization: Replica['findOrganization']
   readonly months: Pick<MonthlyUsage, 'take'>
   readonly record: (use: UsageEvent, at: string) => void
   readonly now: () => Date
@@ -67,11 +67,11 @@ export function recordQuota (
       const plan = getPlan(plans, known.plan)
       const at = now().toISOString()
       if (plan.requestsPerMonth === null) return { at, isOverage: false, refund: () => {} }
-      const { used, refund } = months.take({ tenantId, mode }, monthOf(at))
+      const { used, refund } = months.take({ tenantId, mode }, toMonth(at))
       const isOverage = used > plan.requestsPerMonth
       if (!isOverage || allowsOverage({ mode, overage: known.overage }, plan)) return { at, isOverage, refund }
       refund()
-      throw exceeded({ mode }, plan)
+      throw monthlyQuotaExceeded({ mode }, plan)
     },
     count: uses => {
       for (const { reservation: { at, isOverage, refund }, type, interaction, status } of uses) {

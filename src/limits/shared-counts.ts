@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis'
 import type { FastifyBaseLogger } from 'fastify'
-import { jitteredBackoff } from '../time/backoff.js'
+import { getJitteredBackoffMs } from '../time/backoff.js'
 
 /** Counts that are shared by several gateways. */
 export interface SharedRateLimitStore {
@@ -8,9 +8,9 @@ export interface SharedRateLimitStore {
   /** False for some time after a failure, so that no request waits for a server that is known to be down. */
   readonly isUsable: () => boolean
   /** To be called when a query failed. */
-  readonly failed: (error: unknown) => void
+  readonly reportFailure: (error: unknown) => void
   /** To be called when a query succeeded. */
-  readonly succeeded: () => void
+  readonly reportSuccess: () => void
   readonly close: () => void
 }
 
@@ -27,7 +27,9 @@ const timeoutMs = 250
 const cooldownMs = 1_000
 
 /** Connects to Redis, and reconnects whenever the connection is lost. Commands are not queued in the meantime. */
-export function sharedCounts ({ url, log, clock = () => performance.now() }: SharedCountsParts): SharedRateLimitStore {
+export function connectRateLimitStore (
+  { url, log, clock = () => performance.now() }: SharedCountsParts
+): SharedRateLimitStore {
   const redis = new Redis(url, {
     enableOfflineQueue: false,
     maxRetriesPerRequest: 0,
@@ -35,11 +37,11 @@ export function sharedCounts ({ url, log, clock = () => performance.now() }: Sha
     commandTimeout: timeoutMs,
     // Sends the commands of one turn of the event loop together.
     enableAutoPipelining: true,
-    retryStrategy: attempt => jitteredBackoff({ firstMs: 200, maxMs: 5_000 }, attempt - 1)
+    retryStrategy: attempt => getJitteredBackoffMs({ firstMs: 200, maxMs: 5_000 }, attempt - 1)
   })
   let isDown = false
   let restsUntil = 0
-  const succeeded = () => {
+  const reportSuccess = () => {
     // This may be the late response to a query from before the failure.
     if (!isDown || clock() < restsUntil) return
     log.info('the shared rate limit counts are available again; requests are counted across all gateways')
@@ -47,29 +49,29 @@ export function sharedCounts ({ url, log, clock = () => performance.now() }: Sha
   }
   redis.on('ready', () => {
     restsUntil = 0
-    succeeded()
+    reportSuccess()
   })
-  const failed = (error: unknown) => {
+  const reportFailure = (error: unknown) => {
     if (!isDown) {
       log.warn(
-        { reason: reasonOf(error as NodeJS.ErrnoException) },
+        { reason: getErrorReason(error as NodeJS.ErrnoException) },
         'the shared rate limit counts cannot be reached; each gateway counts alone; check REDIS_URL or limits.redisUrlFile, and Redis itself'
       )
     }
     isDown = true
     restsUntil = clock() + cooldownMs
   }
-  redis.on('error', failed)
+  redis.on('error', reportFailure)
   return {
     redis,
     isUsable: () => redis.status === 'ready' && clock() >= restsUntil,
-    failed,
-    succeeded,
+    reportFailure,
+    reportSuccess,
     close: () => redis.disconnect()
   }
 }
 
 /** The first word of an error from Redis, such as `WRONGPASS`. */
-function reasonOf ({ code, name, message }: NodeJS.ErrnoException): string {
+function getErrorReason ({ code, name, message }: NodeJS.ErrnoException): string {
   return code ?? /^[A-Z]+(?= )/.exec(message)?.[0] ?? name
 }

@@ -2,15 +2,15 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { Type, type Static } from 'typebox'
 import { modes } from '../config/mode.js'
 import type { Plans } from '../config/schema.js'
-import { commonFailures, describeRoute, responsesOf } from '../envelope/openapi-responses.js'
+import { commonFailures, describeRoute, buildResponses } from '../envelope/openapi-responses.js'
 import { requireNoQuery } from '../envelope/query.js'
-import { startOfMonth, monthOf } from './month.js'
+import { startOfMonth, toMonth } from './month.js'
 import type { MonthlyUsage } from './usage-ledger/month-counts.js'
 import { quotaExempt } from './monthly-quota.js'
 import { getPlan } from './plans.js'
 
 /** `months` counts the requests. */
-interface UsageRouteOptions { readonly plans: Plans, readonly months: Pick<MonthlyUsage, 'used'> }
+interface UsageRouteOptions { readonly plans: Plans, readonly months: Pick<MonthlyUsage, 'countUsed'> }
 
 const monthSchema = Type.Object({
   month: Type.String({ description: 'In UTC.', examples: ['2030-01'] }),
@@ -39,7 +39,7 @@ const described = describeRoute({
   summary: 'Read the usage of the current month',
   description:
     "The usage of the key's organization with all its keys of the same mode. When the quota is used up and there is no overage, this request still works, as do requests that show or cancel bulk jobs. They do not count then.",
-  responses: responsesOf({ status: 200, description: 'The usage so far.', data: { ...monthSchema } }, commonFailures)
+  responses: buildResponses({ status: 200, description: 'The usage so far.', data: { ...monthSchema } }, commonFailures)
 })
 
 /**
@@ -48,15 +48,17 @@ const described = describeRoute({
  */
 export async function usageRoute (scope: FastifyInstance, options: UsageRouteOptions): Promise<void> {
   const config = { ...quotaExempt.config, target: 'any' } as const
-  scope.get('/usage', { config, ...described }, async request => monthSoFar(request, options))
+  scope.get('/usage', { config, ...described }, async request => getCurrentUsage(request, options))
 }
 
-function monthSoFar ({ caller, arrivedAt, raw }: FastifyRequest, { plans, months }: UsageRouteOptions): MonthSoFar {
+function getCurrentUsage (
+  { caller, arrivedAt, raw }: FastifyRequest, { plans, months }: UsageRouteOptions
+): MonthSoFar {
   requireNoQuery({ raw })
   const { mode, plan } = caller
   const limit = getPlan(plans, plan).requestsPerMonth
-  const month = monthOf(arrivedAt)
-  const used = months.used(caller, month)
+  const month = toMonth(arrivedAt)
+  const used = months.countUsed(caller, month)
   const overage = mode === 'live' && limit !== null ? Math.max(0, used - limit) : 0
   return {
     month,

@@ -29,7 +29,7 @@ export interface StoredResource extends FhirResource {
 export const createdUrl = 'urn:clinigate:created'
 
 /** When a record was created, as far as it says so: the time of its first version, or its extension. */
-export function creationTimeOf ({ meta }: Pick<FhirResource, 'meta'>): string | undefined {
+export function getCreationTime ({ meta }: Pick<FhirResource, 'meta'>): string | undefined {
   if (meta?.versionId === '1') return meta.lastUpdated
   const extensions: unknown = meta?.extension
   const time = Array.isArray(extensions) && extensions.find(extension => extension?.url === createdUrl)?.valueInstant

@@ -1,6 +1,6 @@
 import type { Filter } from './core/filter.js'
 import type { Mapping } from './core/mapping.js'
-import { referencePath } from './r4/search-parameters.js'
+import { findReferencePath } from './r4/search-parameters.js'
 
 /** A group whose records refer to those of another group, and the search parameters by which they do. */
 interface Referrer {
@@ -12,9 +12,9 @@ interface Referrer {
 export const incompleteLists = 'incomplete'
 
 /** The groups whose records can come along with one of this group, each in a list under its name in the URL. */
-export function referrersTo ({ type }: Mapping, mappings: readonly Mapping[]): Referrer[] {
+export function listReferrers ({ type }: Mapping, mappings: readonly Mapping[]): Referrer[] {
   return mappings
-    .map(mapping => ({ mapping, parameters: parametersTo(type, mapping) }))
+    .map(mapping => ({ mapping, parameters: selectParameters(type, mapping) }))
     .filter(({ parameters }) => parameters.length > 0)
 }
 
@@ -23,9 +23,9 @@ export function referrersTo ({ type }: Mapping, mappings: readonly Mapping[]): R
  * those that may mean it. So the observations of a patient are those about the patient, and not those that the patient
  * made of somebody else.
  */
-function parametersTo (type: string, { type: from, filters }: Mapping): readonly string[] {
+function selectParameters (type: string, { type: from, filters }: Mapping): readonly string[] {
   const leading = Object.values(filters).filter(
-    filter => mayName(filter, type) && referencePath(from, filter.param) !== undefined
+    filter => mayName(filter, type) && findReferencePath(from, filter.param) !== undefined
   )
   const called = leading.filter(({ param }) => param === type.toLowerCase())
   const meant = leading.filter(({ types = [] }) => types[0] === type)

@@ -1,10 +1,10 @@
 /** R4 value sets that several resources share: http://hl7.org/fhir/R4/terminologies-valuesets.html */
-import { codingsOf } from './datatypes/concept.js'
+import { toKnownCodes } from './datatypes/concept.js'
 
 export const administrativeGender = ['male', 'female', 'other', 'unknown'] as const
 
 /** Observation categories that clients send as bare words. */
-export const observationCategories = codingsOf('http://terminology.hl7.org/CodeSystem/observation-category', {
+export const observationCategories = toKnownCodes('http://terminology.hl7.org/CodeSystem/observation-category', {
   'vital-signs': 'Vital Signs',
   laboratory: 'Laboratory',
   'social-history': 'Social History',
@@ -17,7 +17,7 @@ export const observationCategories = codingsOf('http://terminology.hl7.org/CodeS
 })
 
 /** Interpretations of a result that clients send as bare letters. */
-export const interpretations = codingsOf('http://terminology.hl7.org/CodeSystem/v3-ObservationInterpretation', {
+export const interpretations = toKnownCodes('http://terminology.hl7.org/CodeSystem/v3-ObservationInterpretation', {
   H: 'High',
   L: 'Low',
   N: 'Normal',
@@ -124,7 +124,7 @@ export const participationStatus = ['accepted', 'declined', 'tentative', 'needs-
 export const eventStatus = ['preparation', 'in-progress', 'not-done', 'on-hold', 'stopped', 'completed',
   'entered-in-error', 'unknown'] as const
 
-export const measurePopulations = codingsOf('http://terminology.hl7.org/CodeSystem/measure-population', {
+export const measurePopulations = toKnownCodes('http://terminology.hl7.org/CodeSystem/measure-population', {
   'initial-population': 'Initial Population',
   numerator: 'Numerator',
   'numerator-exclusion': 'Numerator Exclusion',
@@ -154,7 +154,7 @@ export const auditTypes = {
 }
 
 export const auditSubtypes = {
-  ...codingsOf('http://hl7.org/fhir/restful-interaction', {
+  ...toKnownCodes('http://hl7.org/fhir/restful-interaction', {
     read: 'read',
     vread: 'vread',
     update: 'update',
@@ -178,7 +178,7 @@ export const compositionStatus = ['preliminary', 'final', 'amended', 'entered-in
 export const documentRelations = ['replaces', 'transforms', 'signs', 'appends'] as const
 
 /** Sections of a diagnostic service: http://terminology.hl7.org/CodeSystem/v2-0074 */
-export const diagnosticSections = codingsOf('http://terminology.hl7.org/CodeSystem/v2-0074', {
+export const diagnosticSections = toKnownCodes('http://terminology.hl7.org/CodeSystem/v2-0074', {
   LAB: 'Laboratory',
   RAD: 'Radiology',
   AU: 'Audiology',
@@ -242,30 +242,30 @@ export const noteTypes = Object.fromEntries(
   ) => [word, { system: 'http://loinc.org', code, display }])
 )
 
-export const noteCategories = codingsOf('http://hl7.org/fhir/us/core/CodeSystem/us-core-documentreference-category', {
+export const noteCategories = toKnownCodes('http://hl7.org/fhir/us/core/CodeSystem/us-core-documentreference-category', {
   'clinical-note': 'Clinical Note'
 })
 
 /** Where a prescribed medicine is to be taken. */
-export const prescriptionCategories = codingsOf('http://terminology.hl7.org/CodeSystem/medicationrequest-category', {
+export const prescriptionCategories = toKnownCodes('http://terminology.hl7.org/CodeSystem/medicationrequest-category', {
   inpatient: 'Inpatient',
   outpatient: 'Outpatient',
   community: 'Community',
   discharge: 'Discharge'
 })
 
-export const visionProducts = codingsOf('http://terminology.hl7.org/CodeSystem/ex-visionprescriptionproduct', {
+export const visionProducts = toKnownCodes('http://terminology.hl7.org/CodeSystem/ex-visionprescriptionproduct', {
   lens: 'Lens',
   contact: 'Contact Lens'
 })
 
 /** Whether a dose counts towards a series. */
-export const doseStatus = codingsOf('http://terminology.hl7.org/CodeSystem/immunization-evaluation-dose-status', {
+export const doseStatus = toKnownCodes('http://terminology.hl7.org/CodeSystem/immunization-evaluation-dose-status', {
   valid: 'Valid',
   notvalid: 'Not valid'
 })
 
-export const goalCategories = codingsOf('http://terminology.hl7.org/CodeSystem/goal-category', {
+export const goalCategories = toKnownCodes('http://terminology.hl7.org/CodeSystem/goal-category', {
   dietary: 'Dietary',
   safety: 'Safety',
   behavioral: 'Behavioral',

@@ -44,7 +44,7 @@ export const isNetwork = (text: string): boolean => ipaddr.isValidCIDR(text)
  * of that response, so that a DNS record that changes later has no effect; certificates are verified. A connection that
  * the rules do not allow fails with {@link AddressRefused}.
  */
-export function checkedConnector (rules: AddressRules, timeoutMs: number): Agent.Options['connect'] {
+export function createCheckedConnector (rules: AddressRules, timeoutMs: number): Agent.Options['connect'] {
   const { ca } = rules.trial ?? {}
   const connect = buildConnector({
     timeout: timeoutMs,

@@ -103,21 +103,21 @@ async function load () {
 }
 
 /** The attributes that may be exported with a span; the library would add the URL. */
-const shownAttributes = ['http.request.method', 'http.route', 'http.response.status_code', 'error.type',
+const exportedAttributes = ['http.request.method', 'http.route', 'http.response.status_code', 'error.type',
   'clinigate.datastore']
 
 /** The same exporter, without any part of a request's URL, headers or body, or the text of an error. */
 function withoutContent (exporter: SpanExporter): SpanExporter {
   return {
-    export: (spans, done) => exporter.export(spans.map(shown), done),
+    export: (spans, done) => exporter.export(spans.map(toExportedSpan), done),
     shutdown: () => exporter.shutdown(),
     forceFlush: async () => await exporter.forceFlush?.()
   }
 }
 
-function shown (span: ReadableSpan): ReadableSpan {
+function toExportedSpan (span: ReadableSpan): ReadableSpan {
   const attributes = Object.fromEntries(
-    Object.entries(span.attributes).filter(([name]) => shownAttributes.includes(name))
+    Object.entries(span.attributes).filter(([name]) => exportedAttributes.includes(name))
   )
   const { traceId, spanId, traceFlags } = span.spanContext()
   // Without the trace state, which is a client's own words.

@@ -32,25 +32,25 @@ function mapBareIds (
   fields: Fields,
   replace: (bareId: BareId) => string | undefined
 ): Fields {
-  const schemaOf = (name: string): Schema | undefined => mapping.fields[name]?.schema
+  const getSchema = (name: string): Schema | undefined => mapping.fields[name]?.schema
   return mapMembers(fields, name => {
-    const schema = schemaOf(name)
+    const schema = getSchema(name)
     if (schema === undefined || !mayHoldBareIds(schema)) return undefined
-    return { schemas: [schema], siblings: schemaOf, position: { root: schema, path: name, replace } }
+    return { schemas: [schema], findSibling: getSchema, position: { root: schema, path: name, replace } }
   })
 }
 
 /** Every bare id in the fields that is written as a reference. */
-export function bareIdsIn (mapping: Mapping, fields: Fields): readonly BareId[] {
-  return allBareIds(mapping, fields).filter(({ isName }) => !isName)
+export function listBareIds (mapping: Mapping, fields: Fields): readonly BareId[] {
+  return collectBareIds(mapping, fields).filter(({ isName }) => !isName)
 }
 
 /** Every text in a field for names that has the form of an id. */
-export function namesIn (mapping: Mapping, fields: Fields): readonly BareId[] {
-  return allBareIds(mapping, fields).filter(({ isName }) => isName)
+export function listNames (mapping: Mapping, fields: Fields): readonly BareId[] {
+  return collectBareIds(mapping, fields).filter(({ isName }) => isName)
 }
 
-function allBareIds (mapping: Mapping, fields: Fields): readonly BareId[] {
+function collectBareIds (mapping: Mapping, fields: Fields): readonly BareId[] {
   const found: BareId[] = []
   mapBareIds(mapping, fields, bareId => {
     found.push(bareId)
@@ -65,9 +65,9 @@ function allBareIds (mapping: Mapping, fields: Fields): readonly BareId[] {
  * @throws {Failure} VALIDATION_ERROR for an id that records of several types have
  */
 export async function resolveNames (mapping: Mapping, store: TenantStore, fields: Fields): Promise<Fields> {
-  const names = namesIn(mapping, fields)
+  const names = listNames(mapping, fields)
   if (names.length === 0) return fields
-  const owned = await store.ownedAmong(openAmong(store, names))
+  const owned = await store.filterOwned(listCandidates(store, names))
   return applyFound(mapping, fields, ({ isName, others }) =>
     isName ? others.filter(other => owned.has(other)) : []
   ) ?? fields
@@ -84,16 +84,16 @@ export async function resolveBareIds (
   { references }: ReferenceFailure
 ): Promise<Fields | undefined> {
   const refused = new Set(references)
-  const open = bareIdsIn(mapping, fields).filter(({ reference }) => refused.has(reference))
+  const open = listBareIds(mapping, fields).filter(({ reference }) => refused.has(reference))
   if (open.length === 0) return undefined
-  const owned = await store.ownedAmong(openAmong(store, open))
+  const owned = await store.filterOwned(listCandidates(store, open))
   return applyFound(mapping, fields, ({ reference, others }) =>
     refused.has(reference) ? others.filter(other => owned.has(other)) : []
   )
 }
 
 /** The candidates for bare ids, of the types that the key may look up: what is found reveals the type of a record. */
-export function openAmong (
+export function listCandidates (
   store: Pick<TenantStore, 'mayReferTo'>,
   bareIds: ReadonlyArray<Pick<BareId, 'others'>>
 ): string[] {
@@ -112,14 +112,14 @@ export function applyFound (
   const issues: Issue[] = []
   const after = mapBareIds(mapping, fields, bareId => {
     const found = find(bareId)
-    if (found.length > 1) issues.push(ambiguous(bareId.path, found))
+    if (found.length > 1) issues.push(toAmbiguityIssue(bareId.path, found))
     return found[0]
   })
   if (issues.length > 0) throw new Failure('VALIDATION_ERROR', { issues: issues.slice(0, maxIssues) })
   return after === fields ? undefined : after
 }
 
-function ambiguous (path: string, found: readonly string[]): Issue {
+function toAmbiguityIssue (path: string, found: readonly string[]): Issue {
   const types = found.map(record => record.slice(0, record.indexOf('/')))
   const forms = types.map(type => `${type}/id`).join(' or ')
   return fieldIssue(path, `records of several types have this id; send it with the type, as ${forms}`, 'multiple-matches')
@@ -133,7 +133,7 @@ interface Position {
 }
 
 function mapAt (value: unknown, schemas: readonly Schema[], position: Position): unknown {
-  const forms = schemas.flatMap(schema => formsOf(schema, position.root))
+  const forms = schemas.flatMap(schema => expandSchema(schema, position.root))
   const { path } = position
   if (typeof value === 'string') return mapText(value, forms, position)
   if (Array.isArray(value)) {
@@ -142,18 +142,18 @@ function mapAt (value: unknown, schemas: readonly Schema[], position: Position):
     return after.some((item, at) => item !== value[at]) ? after : value
   }
   if (!isElement(value)) return value
-  const siblings = (name: string): Schema | undefined =>
+  const findSibling = (name: string): Schema | undefined =>
     forms.map(({ properties }) => properties?.[name]).find(schema => schema !== undefined)
   return mapMembers(value, name => {
     const schemas = forms.flatMap(({ properties }) => properties?.[name] ?? [])
-    return schemas.length === 0 ? undefined : { schemas, siblings, position: { ...position, path: `${path}.${name}` } }
+    return schemas.length === 0 ? undefined : { schemas, findSibling, position: { ...position, path: `${path}.${name}` } }
   })
 }
 
 interface Member {
   readonly schemas: readonly Schema[]
   /** The schema of another member of the same object. */
-  readonly siblings: (name: string) => Schema | undefined
+  readonly findSibling: (name: string) => Schema | undefined
   readonly position: Position
 }
 
@@ -182,14 +182,14 @@ function mapMembers (object: Fields, memberOf: (name: string) => Member | undefi
 }
 
 /** The reference to a record whose id was sent as its name, for the member that holds ids. */
-function toReference (value: unknown, target: string, { siblings, position }: Member): string | undefined {
-  const schema = siblings(target)
+function toReference (value: unknown, target: string, { findSibling, position }: Member): string | undefined {
+  const schema = findSibling(target)
   const types = schema?.['x-references'] ?? schema?.anyOf?.[1]?.['x-references']
-  return typeof value === 'string' && types !== undefined ? referenceFor(value, types, position) : undefined
+  return typeof value === 'string' && types !== undefined ? mapName(value, types, position) : undefined
 }
 
 /** The reference to the record whose id, with or without its type, stands in the place of a name. */
-function referenceFor (text: string, types: readonly string[], { path, replace }: Position): string | undefined {
+function mapName (text: string, types: readonly string[], { path, replace }: Position): string | undefined {
   const isTyped = types.some(type => text.startsWith(`${type}/`) && isValidId(text.slice(type.length + 1)))
   const others = isValidId(text) ? types.map(type => `${type}/${text}`) : isTyped ? [text] : []
   return others.length === 0 ? undefined : replace({ reference: '', others, path, isName: true })
@@ -198,7 +198,7 @@ function referenceFor (text: string, types: readonly string[], { path, replace }
 function mapText (text: string, forms: readonly Schema[], position: Position): string {
   const { path, replace } = position
   const names = forms.map(schema => schema['x-names']).find(types => types !== undefined)
-  if (names !== undefined) return isValidId(text) ? referenceFor(text, names, position) ?? text : text
+  if (names !== undefined) return isValidId(text) ? mapName(text, names, position) ?? text : text
   const types = forms.map(schema => schema['x-references']).find(types => types !== undefined)
   if (types === undefined || types.length < 2 || text.includes('/') || !isValidId(text)) return text
   const [main, ...rest] = types.includes('any') ? [types[0], ...allTypes.filter(type => type !== types[0])] : types
@@ -209,11 +209,11 @@ function mapText (text: string, forms: readonly Schema[], position: Position): s
 const allTypes: readonly string[] = [...new Set(mappings.map(({ type }) => type))]
 
 /** A schema with its alternatives, definitions in the place of references to them. */
-function formsOf (schema: Schema, root: Schema): readonly Schema[] {
+function expandSchema (schema: Schema, root: Schema): readonly Schema[] {
   const { $ref, anyOf = [] } = schema
   const defined = $ref === undefined ? undefined : root.$defs?.[$ref.slice('#/$defs/'.length)]
   return [schema, ...anyOf, ...(defined === undefined ? [] : [defined])].flatMap(form =>
-    form === schema ? [form] : formsOf(form, root)
+    form === schema ? [form] : expandSchema(form, root)
   )
 }
 

@@ -9,7 +9,7 @@ import { deepEqual } from '../mappings/core/element.js'
 import { identityFields, type Mapping } from '../mappings/core/mapping.js'
 import { mapWithShown } from '../mappings/core/match.js'
 import { isElement } from '../mappings/core/path.js'
-import { contradictions } from '../mappings/core/shortcuts.js'
+import { checkContradictions } from '../mappings/core/shortcuts.js'
 import { checkChange, checkRules } from '../mappings/core/validate.js'
 import { throwIfIssues } from './new-record.js'
 
@@ -32,16 +32,16 @@ interface ChangedFields {
  * @param shown the record as its client sees it
  * @throws {Failure} VALIDATION_ERROR with every failing field
  */
-export function changedFields (mapping: Mapping, sent: Fields, shown: Fields): ChangedFields {
-  const named = Object.entries(mapping.named(sent)).map(
+export function computeChangedFields (mapping: Mapping, sent: Fields, shown: Fields): ChangedFields {
+  const named = Object.entries(mapping.resolveAliases(sent)).map(
     ([name, value]) => [name, mapWithShown(value, shown[name], withShownDigits)] as const
   )
   const isShown = ([name, value]: readonly [string, unknown]): boolean =>
     Object.hasOwn(shown, name) && deepEqual(value, shown[name])
   const changed = Object.fromEntries(named.filter(field => !isShown(field)))
-  const sharesChanged = (name: string): boolean =>
-    counterpartsOf(mapping, name).some(other => Object.hasOwn(changed, other))
-  const unchanged = Object.fromEntries(named.filter(field => isShown(field) && sharesChanged(field[0])))
+  const hasChangedCounterpart = (name: string): boolean =>
+    listCounterparts(mapping, name).some(other => Object.hasOwn(changed, other))
+  const unchanged = Object.fromEntries(named.filter(field => isShown(field) && hasChangedCounterpart(field[0])))
   const [requested, echoed] = wasRead(sent) ? [{}, unchanged] : [unchanged, {}]
   const stored = {
     ...Object.fromEntries(named.filter(field => isShown(field) && isOfOwn(mapping, field[0]))),
@@ -55,14 +55,14 @@ export function changedFields (mapping: Mapping, sent: Fields, shown: Fields): C
 export const wasRead = (sent: Fields): boolean => 'updatedAt' in sent || 'versionId' in sent
 
 /** A warning for each field or text that was sent as it had been read, and now shows the change of another one. */
-export function echoWarnings (mapping: Mapping, { echoed, changed }: ChangedFields, after: FhirElement): Issue[] {
+export function buildEchoWarnings (mapping: Mapping, { echoed, changed }: ChangedFields, after: FhirElement): Issue[] {
   const texts = Object.entries(changed).flatMap(
-    ([name, value]) => replacedTexts(value, mapping.fields[name]?.read(after), name)
+    ([name, value]) => findReplacedTexts(value, mapping.fields[name]?.read(after), name)
   )
   const fields = Object.keys(echoed)
     .filter(name => !deepEqual(mapping.fields[name]!.read(after), echoed[name]))
     .map(name => {
-      const other = counterpartsOf(mapping, name).find(other => Object.hasOwn(changed, other))
+      const other = listCounterparts(mapping, name).find(other => Object.hasOwn(changed, other))
       return [name, `was sent unchanged and shows by now what ${other} says; leave it out where ${other} changes`] as const
     })
   const ofText = 'repeated the display of before and shows the one of now; a change of the text alone stores other words'
@@ -72,13 +72,13 @@ export function echoWarnings (mapping: Mapping, { echoed, changed }: ChangedFiel
 }
 
 /** The paths of the texts of codes that are shown otherwise than they were sent next to a display. */
-function replacedTexts (sent: unknown, shown: unknown, path: string): readonly string[] {
+function findReplacedTexts (sent: unknown, shown: unknown, path: string): readonly string[] {
   if (Array.isArray(sent)) {
-    return Array.isArray(shown) ? sent.flatMap((item, i) => replacedTexts(item, shown[i], `${path}[${i}]`)) : []
+    return Array.isArray(shown) ? sent.flatMap((item, i) => findReplacedTexts(item, shown[i], `${path}[${i}]`)) : []
   }
   if (!isElement(sent) || !isElement(shown)) return []
   const isReplaced = sent.display !== undefined && sent.text !== undefined && sent.text !== shown.text
-  const below = Object.entries(sent).flatMap(([name, item]) => replacedTexts(item, shown[name], `${path}.${name}`))
+  const below = Object.entries(sent).flatMap(([name, item]) => findReplacedTexts(item, shown[name], `${path}.${name}`))
   return isReplaced && shown.text === shown.display ? [`${path}.text`, ...below] : below
 }
 
@@ -94,7 +94,7 @@ export function changeRecord<R extends FhirElement> (
 ): R {
   const after = mapping.patch(before, { ...stored, ...changed })
   throwIfIssues([
-    ...contradictions(mapping.fields, { ...stored, ...changed }, () => after),
+    ...checkContradictions(mapping.fields, { ...stored, ...changed }, () => after),
     ...(after === before ? [] : checkRules(mapping, after, { written: Object.keys(changed), before }))
   ])
   return after
@@ -112,11 +112,11 @@ function isOfOwn (mapping: Mapping, name: string): boolean {
   if ((identityFields as readonly string[]).includes(name) || mapping.fields[name]!.options.readOnly === true) {
     return false
   }
-  return counterpartsOf(mapping, name).length === 0
+  return listCounterparts(mapping, name).length === 0
 }
 
 /** The full field of a shortcut, or the shortcuts of a full field. */
-function counterpartsOf ({ fields }: Mapping, name: string): readonly string[] {
+function listCounterparts ({ fields }: Mapping, name: string): readonly string[] {
   const full = Object.hasOwn(fields, name) ? fields[name]!.options.shortcutOf : undefined
   return full === undefined ? Object.keys(fields).filter(other => fields[other]!.options.shortcutOf === name) : [full]
 }

@@ -29,7 +29,7 @@ export function buildResource (mapping: Mapping, fields: Fields): FhirResource {
 }
 
 /** Warnings about sent values whose meaning the gateway completed: a day in a field for a time. */
-export function completedValues ({ fields }: Mapping, sent: Fields): Issue[] {
+export function listCompletionWarnings ({ fields }: Mapping, sent: Fields): Issue[] {
   return Object.entries(sent).flatMap(([name, value]) => {
     const isDay = fields[name]?.schema.format === 'instant-or-day' && typeof value === 'string' && !value.includes('T')
     if (!isDay) return []

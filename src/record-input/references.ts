@@ -4,7 +4,7 @@ import type { FhirElement } from '../mappings/fhir.js'
 import type { Mapping } from '../mappings/core/mapping.js'
 import { isElement, withMember } from '../mappings/core/path.js'
 import type { TenantStore } from '../tenant-guard/guard.js'
-import { ReferenceFailure, referencesIn } from '../tenant-guard/writes/references.js'
+import { ReferenceFailure, listReferences } from '../tenant-guard/writes/references.js'
 import { resolveBareIds, resolveNames } from './bare-ids.js'
 
 type Fields = Readonly<Record<string, unknown>>
@@ -17,7 +17,7 @@ export async function resolveCanonicals (mapping: Mapping, store: TenantStore, f
   const found = await Promise.all(Object.entries(fields).flatMap(([name, value]) => {
     const canonicalOf = mapping.fields[name]?.options.canonicalOf
     if (typeof value !== 'string' || canonicalOf === undefined) return []
-    return [urlOf(store, canonicalOf, value).then(url => [name, url ?? value] as const)]
+    return [fetchCanonicalUrl(store, canonicalOf, value).then(url => [name, url ?? value] as const)]
   }))
   return found.length === 0 ? fields : { ...fields, ...Object.fromEntries(found) }
 }
@@ -31,7 +31,7 @@ export async function resolveIds (mapping: Mapping, store: TenantStore, fields: 
  * The URL of the tenant's definition with this id; undefined when the text is no id, and for a definition that is
  * unknown, has no URL, or is of a type that the key may not look up.
  */
-export async function urlOf (store: TenantStore, type: string, text: string): Promise<string | undefined> {
+export async function fetchCanonicalUrl (store: TenantStore, type: string, text: string): Promise<string | undefined> {
   const id = text.startsWith(`${type}/`) ? text.slice(type.length + 1) : text
   if (!isValidId(id) || !store.mayReferTo(type)) return undefined
   try {
@@ -61,7 +61,7 @@ export async function writeResolved<T> (
     if (!(error instanceof ReferenceFailure)) throw error
     const resolved = await resolveBareIds(context, fields, error)
     const { mapping } = context
-    if (resolved === undefined || !resolvesAll(mapping, resolved, error)) {
+    if (resolved === undefined || !isFullyResolved(mapping, resolved, error)) {
       throw toFieldPath(mapping, resolved ?? fields, error)
     }
     try {
@@ -73,8 +73,8 @@ export async function writeResolved<T> (
 }
 
 /** Whether no field holds a refused reference any more. */
-function resolvesAll (mapping: Mapping, fields: Fields, { references }: ReferenceFailure): boolean {
-  return Object.keys(fields).every(name => heldBy(mapping.fields[name], fields[name], references) === 0)
+function isFullyResolved (mapping: Mapping, fields: Fields, { references }: ReferenceFailure): boolean {
+  return Object.keys(fields).every(name => countReferences(mapping.fields[name], fields[name], references) === 0)
 }
 
 /**
@@ -83,7 +83,9 @@ function resolvesAll (mapping: Mapping, fields: Fields, { references }: Referenc
  */
 export function toFieldPath (mapping: Mapping, fields: Fields, failure: ReferenceFailure): Failure {
   const names = Object.keys(fields).flatMap(name =>
-    positionsIn(fields[name], value => heldBy(mapping.fields[name], value, failure.references)).map(path => name + path)
+    findPositions(fields[name], value => countReferences(mapping.fields[name], value, failure.references)).map(
+      path => name + path
+    )
   )
   const issues = names
     .slice(0, maxIssues)
@@ -92,9 +94,9 @@ export function toFieldPath (mapping: Mapping, fields: Fields, failure: Referenc
 }
 
 /** How many of these references a field would hold with a value. */
-function heldBy (element: Mapping['fields'][string] | undefined, value: unknown, references: readonly string[]): number {
+function countReferences (element: Mapping['fields'][string] | undefined, value: unknown, references: readonly string[]): number {
   if (element === undefined || value === null || value === undefined) return 0
-  return referencesIn(element.write({}, value)).filter(reference => references.includes(reference)).length
+  return listReferences(element.write({}, value)).filter(reference => references.includes(reference)).length
 }
 
 /**
@@ -102,19 +104,23 @@ function heldBy (element: Mapping['fields'][string] | undefined, value: unknown,
  * each of its members, since only the mapping knows which FHIR elements they become.
  * @param held the number of references that the field holds with a value
  */
-function positionsIn (value: unknown, held: (value: unknown) => number): string[] {
+function findPositions (value: unknown, held: (value: unknown) => number): string[] {
   if (held(value) === 0) return []
-  const inner = Array.isArray(value) ? listPositions(value, held) : isElement(value) ? objectPositions(value, held) : []
+  const inner = Array.isArray(value)
+    ? findListPositions(value, held)
+    : isElement(value)
+      ? findObjectPositions(value, held)
+      : []
   return inner.length > 0 ? inner : ['']
 }
 
-function listPositions (items: readonly unknown[], held: (value: unknown) => number): string[] {
-  return items.flatMap((item, index) => positionsIn(item, value => held([value])).map(path => `[${index}]${path}`))
+function findListPositions (items: readonly unknown[], held: (value: unknown) => number): string[] {
+  return items.flatMap((item, index) => findPositions(item, value => held([value])).map(path => `[${index}]${path}`))
 }
 
-function objectPositions (object: FhirElement, held: (value: unknown) => number): string[] {
+function findObjectPositions (object: FhirElement, held: (value: unknown) => number): string[] {
   return Object.entries(object).flatMap(([name, member]) => {
     const others = held(withMember(object, name, undefined))
-    return positionsIn(member, value => held({ ...object, [name]: value }) - others).map(path => `.${name}${path}`)
+    return findPositions(member, value => held({ ...object, [name]: value }) - others).map(path => `.${name}${path}`)
   })
 }

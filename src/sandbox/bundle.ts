@@ -2,7 +2,7 @@ import { STATUS_CODES } from 'node:http'
 import { parseStored } from '../json/json.js'
 import type { FhirResource } from '../mappings/fhir.js'
 import { readUrl, parseInteraction, type Interaction, type Sandbox, type SandboxRequest } from './interaction.js'
-import { invalid, outcome, FhirError } from './outcome.js'
+import { invalid, buildOutcome, FhirError } from './outcome.js'
 import { perform, type SandboxResponse } from './perform.js'
 import { replaceReferences } from './references.js'
 
@@ -21,13 +21,13 @@ export function runBundle (sandbox: Sandbox, body: unknown, isVerbose: boolean):
   return {
     resourceType: 'Bundle',
     type: `${type}-response`,
-    entry: replies.map((reply, i) => responseEntry(reply, isVerbose || methodOf(entry[i]) === 'GET'))
+    entry: replies.map((reply, i) => toResponseEntry(reply, isVerbose || getMethod(entry[i]) === 'GET'))
   }
 }
 
 function runBatch (sandbox: Sandbox, entries: readonly unknown[]): SandboxResponse[] {
   return entries.map(entry =>
-    attempt(() => sandbox.store.transaction(() => perform(sandbox, parseInteraction(sandbox, readEntry(entry)))))
+    attempt(() => sandbox.store.runInTransaction(() => perform(sandbox, parseInteraction(sandbox, readEntry(entry)))))
   )
 }
 
@@ -36,7 +36,7 @@ function attempt (work: () => SandboxResponse): SandboxResponse {
     return work()
   } catch (error) {
     if (!(error instanceof FhirError)) throw error
-    return { status: error.status, text: JSON.stringify(outcome('error', error.code, error.message)) }
+    return { status: error.status, text: JSON.stringify(buildOutcome('error', error.code, error.message)) }
   }
 }
 
@@ -44,25 +44,25 @@ function attempt (work: () => SandboxResponse): SandboxResponse {
 const writes: ReadonlyArray<Interaction['kind']> = ['none', 'delete', 'exists', 'create', 'update']
 
 function runTransaction (sandbox: Sandbox, entries: readonly unknown[]): SandboxResponse[] {
-  return sandbox.store.transaction(() => {
+  return sandbox.store.runInTransaction(() => {
     const interactions = entries.map(entry => parseInteraction(sandbox, readEntry(entry)))
-    const ids = assignedIds(entries, interactions)
+    const ids = collectAssignedIds(entries, interactions)
     const replies = new Array<SandboxResponse>(entries.length)
     for (const kind of writes) {
       for (const [i, interaction] of interactions.entries()) {
-        if (interaction.kind === kind) replies[i] = perform(sandbox, resolved(interaction, ids))
+        if (interaction.kind === kind) replies[i] = perform(sandbox, withResolvedReferences(interaction, ids))
       }
     }
     return interactions.map((interaction, i) => replies[i] ?? attempt(() => perform(sandbox, interaction)))
   })
 }
 
-function resolved (interaction: Interaction, ids: ReadonlyMap<string, string>): Interaction {
+function withResolvedReferences (interaction: Interaction, ids: ReadonlyMap<string, string>): Interaction {
   return 'resource' in interaction ? { ...interaction, resource: replaceReferences(interaction.resource, ids) } : interaction
 }
 
 /** What each entry's fullUrl stands for from now on: `urn:uuid:…` → `Patient/1`. */
-function assignedIds (entries: readonly unknown[], interactions: readonly Interaction[]): Map<string, string> {
+function collectAssignedIds (entries: readonly unknown[], interactions: readonly Interaction[]): Map<string, string> {
   const ids = new Map<string, string>()
   const written = new Set<string>()
   for (const [i, interaction] of interactions.entries()) {
@@ -83,27 +83,33 @@ function readEntry (entry: unknown): SandboxRequest {
   if (typeof method !== 'string' || typeof url !== 'string') {
     throw invalid('an entry needs request.method and request.url')
   }
-  return { method, ...readUrl(url), ifMatch: text(ifMatch), ifNoneExist: text(ifNoneExist), body: resource }
+  return {
+    method,
+    ...readUrl(url),
+    ifMatch: toStringOrUndefined(ifMatch),
+    ifNoneExist: toStringOrUndefined(ifNoneExist),
+    body: resource
+  }
 }
 
-function methodOf (entry: unknown): unknown {
+function getMethod (entry: unknown): unknown {
   return (Object(entry) as { request?: { method?: unknown } }).request?.method
 }
 
-function text (value: unknown): string | undefined {
+function toStringOrUndefined (value: unknown): string | undefined {
   return typeof value === 'string' ? value : undefined
 }
 
-function responseEntry ({ status, text, version }: SandboxResponse, isVerbose: boolean): unknown {
+function toResponseEntry ({ status, text, version }: SandboxResponse, isVerbose: boolean): unknown {
   const response = { status: `${status} ${STATUS_CODES[status]}` }
   if (text === '') return { response }
   const content = parseStored(text) as FhirResource
   if (content.resourceType === 'OperationOutcome' && !version) return { response: { ...response, outcome: content } }
-  const shown = isVerbose && { resource: content }
-  if (!version) return { ...shown, response }
+  const resourcePart = isVerbose && { resource: content }
+  if (!version) return { ...resourcePart, response }
   const { type, id, version: number, at } = version
   return {
-    ...shown,
+    ...resourcePart,
     response: { ...response, location: `${type}/${id}/_history/${number}`, etag: `W/"${number}"`, lastModified: at }
   }
 }

@@ -1,10 +1,10 @@
-import { splitUnescaped, unescaped } from '../fhir/search-escaping.js'
-import { normalized, textSuffix, writtenSuffix } from './index-rows.js'
+import { splitUnescaped, unescapeSearchValue } from '../fhir/search-escaping.js'
+import { normalizeText, textSuffix, writtenSuffix } from './index-rows.js'
 import { invalid } from './outcome.js'
 import { readReference } from './references.js'
 import { resourceTypes, type Parameter, type ParameterKind } from './search-parameters.js'
 import type { Condition } from './store.js'
-import { dateRange, type Range } from './date-range.js'
+import { parseDateRange, type Range } from './date-range.js'
 
 /** One search parameter of a request: `birthdate=ge1980` of Patient. */
 interface Criterion {
@@ -21,10 +21,10 @@ interface Criterion {
  * The condition that a resource meets when it matches the criterion: one of its values matches one of the alternatives.
  * @throws {Refused} for a modifier or value that the parameter doesn't know.
  */
-export function condition (criterion: Criterion): Condition {
+export function buildCondition (criterion: Criterion): Condition {
   const { parameter, modifier, value, type } = criterion
   const name = `${type}.${parameter.name}`
-  if (modifier === 'missing') return missing(name, value)
+  if (modifier === 'missing') return buildMissingCondition(name, value)
   const alternatives = splitUnescaped(value, ',')
   if (alternatives.includes('')) throw noValue()
   const matches = matchers[parameter.kind](alternatives, criterion)
@@ -35,7 +35,7 @@ export function condition (criterion: Criterion): Condition {
   return { sql: `r.pk ${modifier === 'not' ? 'NOT IN' : 'IN'} (${rows})`, args }
 }
 
-function missing (name: string, value: string): Condition {
+function buildMissingCondition (name: string, value: string): Condition {
   if (value !== 'true' && value !== 'false') throw invalid(':missing is true or false')
   return {
     sql: `r.pk ${value === 'true' ? 'NOT IN' : 'IN'} (SELECT pk FROM search_index WHERE parameter = ?)`,
@@ -46,19 +46,19 @@ function missing (name: string, value: string): Condition {
 type Matcher = (alternatives: readonly string[], criterion: Criterion) => RowMatch[]
 
 const matchers: Record<ParameterKind, Matcher> = {
-  date: withoutModifier(dateMatch),
-  number: withoutModifier(numberMatch),
-  quantity: withoutModifier(quantityMatch),
-  uri: withoutModifier(text => ({ sql: 'value = ?', args: [unescaped(text)] })),
-  string: stringMatches,
-  token: tokenMatches,
-  reference: referenceMatches
+  date: withoutModifier(matchDate),
+  number: withoutModifier(matchNumber),
+  quantity: withoutModifier(matchQuantity),
+  uri: withoutModifier(text => ({ sql: 'value = ?', args: [unescapeSearchValue(text)] })),
+  string: matchString,
+  token: matchToken,
+  reference: matchReference
 }
 
 function withoutModifier (match: (text: string) => RowMatch): Matcher {
   return (alternatives, { modifier }) => {
     if (modifier !== undefined) throw unknownModifier()
-    return atMost500(alternatives).map(match)
+    return requireAtMost500(alternatives).map(match)
   }
 }
 
@@ -71,40 +71,40 @@ function unknownModifier (): Error {
 }
 
 // SQLite joins no more than 500 selections; tokens and references, which may be many, are joined otherwise.
-function atMost500<T> (alternatives: readonly T[]): readonly T[] {
+function requireAtMost500<T> (alternatives: readonly T[]): readonly T[] {
   if (alternatives.length > 500) throw invalid('a search parameter has more than 500 values')
   return alternatives
 }
 
 const textMatches = new Map<string | undefined, (text: string) => RowMatch>([
-  [undefined, startsWith],
-  ['exact', isWritten],
-  ['contains', contains]
+  [undefined, matchPrefix],
+  ['exact', matchExact],
+  ['contains', matchSubstring]
 ])
 
-function stringMatches (alternatives: readonly string[], { modifier }: Criterion): RowMatch[] {
+function matchString (alternatives: readonly string[], { modifier }: Criterion): RowMatch[] {
   const match = textMatches.get(modifier)
   if (!match) throw unknownModifier()
-  return atMost500(alternatives).map(match)
+  return requireAtMost500(alternatives).map(match)
 }
 
-function startsWith (text: string): RowMatch {
-  const prefix = searchable(text)
+function matchPrefix (text: string): RowMatch {
+  const prefix = toSearchText(text)
   return { sql: 'value >= ? AND value < ?', args: [prefix, prefix + '\u{10FFFF}'] }
 }
 
-function isWritten (text: string): RowMatch {
-  const written = unescaped(text)
-  return { sql: 'value = ? AND system = ?', args: [normalized(written), written] }
+function matchExact (text: string): RowMatch {
+  const written = unescapeSearchValue(text)
+  return { sql: 'value = ? AND system = ?', args: [normalizeText(written), written] }
 }
 
-function contains (text: string): RowMatch {
-  return { sql: 'instr(value, ?) > 0', args: [searchable(text)] }
+function matchSubstring (text: string): RowMatch {
+  return { sql: 'instr(value, ?) > 0', args: [toSearchText(text)] }
 }
 
 /** An accent alone would be nothing, and nothing is the beginning of everything. */
-function searchable (text: string): string {
-  const requested = normalized(unescaped(text))
+function toSearchText (text: string): string {
+  const requested = normalizeText(unescapeSearchValue(text))
   if (requested === '') throw noValue()
   return requested
 }
@@ -112,23 +112,23 @@ function searchable (text: string): string {
 /** A value with its system: `undefined` is any, `null` is none. */
 interface Coded { readonly system: string | null | undefined, readonly value: string | undefined }
 
-function tokenMatches (alternatives: readonly string[], { modifier }: Criterion): RowMatch[] {
-  if (modifier === 'text') return atMost500(alternatives).map(text => ({ ...startsWith(text), extraCondition: textSuffix }))
+function matchToken (alternatives: readonly string[], { modifier }: Criterion): RowMatch[] {
+  if (modifier === 'text') return requireAtMost500(alternatives).map(text => ({ ...matchPrefix(text), extraCondition: textSuffix }))
   if (modifier !== undefined && modifier !== 'not') throw unknownModifier()
-  return bySystem(alternatives.map(readToken))
+  return matchBySystem(alternatives.map(readToken))
 }
 
 function readToken (text: string): Coded {
-  const [first, second, ...more] = splitUnescaped(text, '|').map(unescaped) as [string, ...string[]]
+  const [first, second, ...more] = splitUnescaped(text, '|').map(unescapeSearchValue) as [string, ...string[]]
   if (more.length > 0) throw invalid('a token is system|code')
   if (second === undefined) return { system: undefined, value: first }
   if (first === '' && second === '') throw invalid('a token has neither system nor code')
   return { system: first === '' ? null : first, value: second === '' ? undefined : second }
 }
 
-function bySystem (coded: readonly Coded[]): RowMatch[] {
+function matchBySystem (coded: readonly Coded[]): RowMatch[] {
   const systems = [...new Set(coded.map(({ system }) => system))]
-  return atMost500(systems).flatMap(system => {
+  return requireAtMost500(systems).flatMap(system => {
     const values = coded.filter(item => item.system === system).map(({ value }) => value)
     const full = system === undefined ? { sql: 'TRUE', args: [] } : { sql: 'system IS ?', args: [system] }
     if (values.includes(undefined)) return [full]
@@ -138,9 +138,9 @@ function bySystem (coded: readonly Coded[]): RowMatch[] {
   })
 }
 
-function referenceMatches (alternatives: readonly string[], { modifier, baseUrl }: Criterion): RowMatch[] {
+function matchReference (alternatives: readonly string[], { modifier, baseUrl }: Criterion): RowMatch[] {
   if (modifier !== undefined && !resourceTypes.has(modifier)) throw unknownModifier()
-  return bySystem(alternatives.map(text => readTarget(unescaped(text), baseUrl, modifier)))
+  return matchBySystem(alternatives.map(text => readTarget(unescapeSearchValue(text), baseUrl, modifier)))
 }
 
 function readTarget (text: string, baseUrl: string, type: string | undefined): Coded {
@@ -171,15 +171,15 @@ const comparisons: Record<string, (range: Range) => RowMatch> = {
 }
 
 /** `ge2020-05`, of a time. */
-function dateMatch (text: string): RowMatch {
+function matchDate (text: string): RowMatch {
   const { compare, value } = readPrefix(text)
-  const range = dateRange(value)
+  const range = parseDateRange(value)
   if (!range) throw invalid('a date is YYYY, YYYY-MM, YYYY-MM-DD or with a time, after a prefix like ge or none')
   return value.includes('T') ? compare(range) : { ...compare(range), extraCondition: writtenSuffix }
 }
 
 /** `5.4`, `gt100`, of a number. */
-function numberMatch (text: string): RowMatch {
+function matchNumber (text: string): RowMatch {
   const { compare, value } = readPrefix(text)
   if (!/^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?$/.test(value)) {
     throw invalid('a number may follow a prefix like ge, and nothing else')
@@ -193,14 +193,14 @@ function readPrefix (text: string): { compare: (range: Range) => RowMatch, value
 }
 
 /** `5.4|http://unitsofmeasure.org|mg`, of a quantity. */
-function quantityMatch (text: string): RowMatch {
-  const [number, system = '', unit = '', ...more] = splitUnescaped(text, '|').map(unescaped) as [string, ...string[]]
+function matchQuantity (text: string): RowMatch {
+  const [number, system = '', unit = '', ...more] = splitUnescaped(text, '|').map(unescapeSearchValue) as [string, ...string[]]
   if (more.length > 0) throw invalid('a quantity is number|system|code')
-  const amount = numberMatch(number)
-  const parts = [amount, ...named('system', system), ...named('value', unit)]
+  const amount = matchNumber(number)
+  const parts = [amount, ...matchColumn('system', system), ...matchColumn('value', unit)]
   return { sql: parts.map(({ sql }) => sql).join(' AND '), args: parts.flatMap(({ args }) => args) }
 }
 
-function named (column: 'system' | 'value', text: string): Condition[] {
+function matchColumn (column: 'system' | 'value', text: string): Condition[] {
   return text === '' ? [] : [{ sql: `${column} = ?`, args: [text] }]
 }

@@ -10,7 +10,7 @@ const form = /^(\d{4})(?:-(\d\d)(?:-(\d\d)(?:T(\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,
  * The time that a FHIR date, dateTime or instant means, as wide as it is vague; without a zone it is UTC. Undefined
  * when it is none.
  */
-export function dateRange (text: string): Range | undefined {
+export function parseDateRange (text: string): Range | undefined {
   const match = form.exec(text)
   if (!match) return undefined
   const [, year, month, day, hour, minute, second, fraction, zone] = match
@@ -22,15 +22,15 @@ export function dateRange (text: string): Range | undefined {
     number,
     number
   ]
-  const low = utc(parts, Number((fraction ?? '').padEnd(3, '0').slice(0, 3)))
+  const low = toUtcMs(parts, Number((fraction ?? '').padEnd(3, '0').slice(0, 3)))
   if (low === undefined) return undefined
   const precision = [year, month, day, minute, second, fraction].filter(part => part !== undefined).length
-  return shifted({ low, high: fraction === undefined ? next(parts, precision) - 1 : low }, zone)
+  return applyZone({ low, high: fraction === undefined ? getNextStart(parts, precision) - 1 : low }, zone)
 }
 
 type Parts = readonly [year: number, month: number, day: number, hour: number, minute: number, second: number]
 
-function utc ([year, month, day, hour, minute, second]: Parts, millisecond: number): number | undefined {
+function toUtcMs ([year, month, day, hour, minute, second]: Parts, millisecond: number): number | undefined {
   const date = new Date(0)
   date.setUTCFullYear(year, month - 1, day)
   date.setUTCHours(hour, minute, second, millisecond)
@@ -40,7 +40,7 @@ function utc ([year, month, day, hour, minute, second]: Parts, millisecond: numb
 }
 
 /** The start of the next year, month, day, minute or second, whichever the text ended with. */
-function next ([year, month, day, hour, minute, second]: Parts, precision: number): number {
+function getNextStart ([year, month, day, hour, minute, second]: Parts, precision: number): number {
   const date = new Date(0)
   date.setUTCFullYear(
     year + Number(precision === 1),
@@ -50,7 +50,7 @@ function next ([year, month, day, hour, minute, second]: Parts, precision: numbe
   return date.setUTCHours(hour, minute + Number(precision === 4), second + Number(precision === 5), 0)
 }
 
-function shifted (range: Range, zone: string | undefined): Range {
+function applyZone (range: Range, zone: string | undefined): Range {
   if (zone === undefined || zone === 'Z') return range
   const [hours, minutes] = zone.slice(1).split(':').map(Number) as [number, number]
   const offsetMs = (hours * 60 + minutes) * 60_000 * (zone.startsWith('-') ? -1 : 1)
@@ -61,21 +61,21 @@ function shifted (range: Range, zone: string | undefined): Range {
  * The same as the clock on the wall showed it: without its zone. A search for a day means that day wherever it was
  * written.
  */
-export function writtenRange (text: string): Range | undefined {
-  return dateRange(text.replace(/(T.*)(?:Z|[+-]\d\d:\d\d)$/, '$1'))
+export function parseLocalRange (text: string): Range | undefined {
+  return parseDateRange(text.replace(/(T.*)(?:Z|[+-]\d\d:\d\d)$/, '$1'))
 }
 
 /** The outer limits of a dateTime, a Period or a Timing. */
-export function timeRange (value: unknown, read: (text: string) => Range | undefined): Range | undefined {
+export function toTimeRange (value: unknown, read: (text: string) => Range | undefined): Range | undefined {
   if (typeof value === 'string') return read(value)
   const { start, end, event, repeat } = Object(value) as Record<string, unknown>
   if (start !== undefined || end !== undefined) {
-    return { low: timeRange(start, read)?.low ?? always.low, high: timeRange(end, read)?.high ?? always.high }
+    return { low: toTimeRange(start, read)?.low ?? always.low, high: toTimeRange(end, read)?.high ?? always.high }
   }
   const bounds = (Object(repeat) as Record<string, unknown>)['boundsPeriod']
   const ranges = [event, bounds]
     .flat()
-    .map(item => (item === undefined ? undefined : timeRange(item, read)))
+    .map(item => (item === undefined ? undefined : toTimeRange(item, read)))
     .filter(range => range !== undefined)
   if (ranges.length === 0) return undefined
   return { low: Math.min(...ranges.map(({ low }) => low)), high: Math.max(...ranges.map(({ high }) => high)) }

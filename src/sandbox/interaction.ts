@@ -4,7 +4,7 @@ import { isElementArray, isElement } from '../mappings/core/path.js'
 import { validateStructure } from '../mappings/r4/structure.js'
 import { invalid, FhirError } from './outcome.js'
 import type { QueryParameter } from './paging.js'
-import { supportedParameters, matches, type Searched } from './search.js'
+import { filterSupportedParameters, findMatches, type Searched } from './search.js'
 import { resourceTypes } from './search-parameters.js'
 import type { Version } from './store.js'
 
@@ -67,7 +67,7 @@ export interface Sandbox extends Searched {
  * @throws {FhirError}
  */
 export function parseInteraction (sandbox: Sandbox, request: SandboxRequest): Interaction {
-  const shape = shapeOf(request.path)
+  const shape = toRouteShape(request.path)
   const readers = routes.get(shape)
   if (request.path.some(segment => segment.startsWith('$'))) {
     throw new FhirError(400, 'not-supported', 'the sandbox has no operations')
@@ -87,7 +87,7 @@ export function parseInteraction (sandbox: Sandbox, request: SandboxRequest): In
 }
 
 /** `Patient/1/_history/2` → `type/id/_history/version` */
-function shapeOf ([first, ...rest]: readonly string[]): string {
+function toRouteShape ([first, ...rest]: readonly string[]): string {
   const names = rest.map((segment, i) => segment.startsWith('_') ? segment : ['id', '', 'version'][i])
   return [first === 'metadata' ? first : 'type', ...names].join('/')
 }
@@ -105,7 +105,7 @@ const read: Reader = ({ type, id, request: { query } }) => ({ kind: 'read', type
 const search: Reader = ({ type, request: { query, isStrict }, sandbox }) => {
   const { unknownParameters } = sandbox.manners
   const isComplete = unknownParameters === 'refused' || (isStrict === true && unknownParameters === 'passed over')
-  return { kind: 'search', type, query: isComplete ? query : supportedParameters(sandbox, type, query) }
+  return { kind: 'search', type, query: isComplete ? query : filterSupportedParameters(sandbox, type, query) }
 }
 const history: Reader = ({ type, id, request: { query } }) => ({ kind: 'history', type, id, query })
 const vread: Reader = ({ type, id, request: { path } }) => ({ kind: 'vread', type, id, version: Number(path[3]) })
@@ -115,7 +115,7 @@ const create: Reader = reading => {
   const { type, request, sandbox } = reading
   const resource = readResource(type, request.body)
   if (request.ifNoneExist === undefined) return { kind: 'create', type, id: sandbox.newId(), resource }
-  const found = theOne(reading, [...new URLSearchParams(request.ifNoneExist.replace(/^[A-Za-z]*\?/, ''))])
+  const found = findOneMatch(reading, [...new URLSearchParams(request.ifNoneExist.replace(/^[A-Za-z]*\?/, ''))])
   return found
     ? { kind: 'exists', type, id: found.id, version: found }
     : { kind: 'create', type, id: sandbox.newId(), resource }
@@ -130,13 +130,13 @@ const update: Reader = ({ type, id, request: { body, ifMatch } }) => {
 const conditionalUpdate: Reader = reading => {
   const { type, request, sandbox } = reading
   const resource = readResource(type, request.body)
-  const found = theOne(reading, request.query)
+  const found = findOneMatch(reading, request.query)
   if (!found) return { kind: 'create', type, id: sandbox.newId(), resource }
   return { kind: 'update', type, id: found.id, resource, ifMatch: request.ifMatch }
 }
 
 const conditionalDelete: Reader = reading => {
-  const found = theOne(reading, reading.request.query)
+  const found = findOneMatch(reading, reading.request.query)
   return found
     ? { kind: 'delete', type: reading.type, id: found.id, ifMatch: reading.request.ifMatch }
     : { kind: 'none' }
@@ -151,8 +151,8 @@ const routes: ReadonlyMap<string, ReadonlyMap<string, Reader>> = new Map([
   ['type/id/_history/version', new Map([['GET', vread]])]
 ])
 
-function theOne ({ type, sandbox }: Reading, criteria: readonly QueryParameter[]): Version | undefined {
-  const [found, another] = matches(sandbox, type, criteria)
+function findOneMatch ({ type, sandbox }: Reading, criteria: readonly QueryParameter[]): Version | undefined {
+  const [found, another] = findMatches(sandbox, type, criteria)
   if (another) throw new FhirError(412, 'multiple-matches', 'several resources match the condition')
   return found
 }

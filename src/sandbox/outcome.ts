@@ -12,7 +12,7 @@ export class FhirError extends Error {
 }
 
 /** An OperationOutcome of one issue. */
-export function outcome (
+export function buildOutcome (
   severity: 'information' | 'warning' | 'error',
   code: string,
   diagnostics: string

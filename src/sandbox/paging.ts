@@ -19,28 +19,28 @@ export function parseNonNegativeInt (text: string): number {
 }
 
 /** Bundle.link: to this page, and to the next one when there is more. */
-export function pageLinks (
+export function buildPageLinks (
   url: string,
   parameters: readonly QueryParameter[],
   { offset, count, total, pages }: PageRange
 ): unknown[] {
-  const self = link('self', url, parameters)
+  const self = toLink('self', url, parameters)
   if (count === 0 || offset + count >= total) return [self]
   const others = parameters.filter(([name]) => name !== pageParameters[pages] && name !== '_count')
-  const path = pages === 'offset' ? String(offset + count) : tokenOf(offset + count)
-  return [self, link('next', url, [...others, ['_count', String(count)], [pageParameters[pages], path]])]
+  const path = pages === 'offset' ? String(offset + count) : toPageToken(offset + count)
+  return [self, toLink('next', url, [...others, ['_count', String(count)], [pageParameters[pages], path]])]
 }
 
 /** The parameter that tells the place of a page. */
 export const pageParameters = { offset: '_offset', token: 'ct' } as const
 
 /** The place in the result that a request names; its beginning where it names none. */
-export function pageToken (requested: ReadonlyMap<string, string>, pages: ServerBehaviour['pages']): number {
+export function getPageOffset (requested: ReadonlyMap<string, string>, pages: ServerBehaviour['pages']): number {
   const value = requested.get(pageParameters[pages])
   return value === undefined ? 0 : parsePageToken(value, pages)
 }
 
-/** A place as {@link pageLinks} wrote it. */
+/** A place as {@link buildPageLinks} wrote it. */
 export function parsePageToken (value: string, pages: ServerBehaviour['pages']): number {
   if (pages === 'offset') return parseNonNegativeInt(value)
   const path = Buffer.from(value, 'base64url').toString()
@@ -50,11 +50,11 @@ export function parsePageToken (value: string, pages: ServerBehaviour['pages']):
 
 const tokenStart = 'after '
 
-function tokenOf (offset: number): string {
+function toPageToken (offset: number): string {
   return Buffer.from(`${tokenStart}${offset}`).toString('base64url')
 }
 
-function link (relation: string, url: string, parameters: readonly QueryParameter[]): unknown {
+function toLink (relation: string, url: string, parameters: readonly QueryParameter[]): unknown {
   if (parameters.length === 0) return { relation, url }
   return { relation, url: `${url}?${new URLSearchParams(parameters as [string, string][])}` }
 }

@@ -29,9 +29,9 @@ interface Link { readonly type: string, readonly id: string }
  * The resources that a resource points to. What a stored Bundle and `contained` hold is another resource's own affair.
  * @throws {FhirError} for a reference that this server could not resolve.
  */
-export function links (resource: FhirResource): Link[] {
+export function collectLinks (resource: FhirResource): Link[] {
   const found = new Map<string, Link>()
-  for (const text of referenceTexts(resource)) {
+  for (const text of findReferenceTexts(resource)) {
     const read = readReference(text)
     if (read.kind === 'other') {
       throw new FhirError(400, 'processing', 'a reference must be Type/id of a resource in this store, or #id')
@@ -42,12 +42,12 @@ export function links (resource: FhirResource): Link[] {
 }
 
 /** @param name the element that the value is, or is an item of */
-function * referenceTexts (value: unknown, name = ''): Generator<string> {
+function * findReferenceTexts (value: unknown, name = ''): Generator<string> {
   if (value === null || typeof value !== 'object' || value instanceof ExactNumber) return
   for (const [key, item] of Object.entries(value)) {
     if (key === 'reference' && typeof item === 'string') {
       if (!hasUriReference(value, name)) yield item
-    } else if (!isResource(item)) yield * referenceTexts(item, Array.isArray(value) ? name : key)
+    } else if (!isResource(item)) yield * findReferenceTexts(item, Array.isArray(value) ? name : key)
   }
 }
 

@@ -12,7 +12,7 @@ import { parseStored, printJson } from '../json/json.js'
 import { runBundle } from './bundle.js'
 import { readUrl, parseInteraction, type Sandbox, type SandboxRequest } from './interaction.js'
 import { defaultBehaviour, type ServerBehaviour } from './server-behaviour.js'
-import { invalid, outcome, FhirError } from './outcome.js'
+import { invalid, buildOutcome, FhirError } from './outcome.js'
 import type { QueryParameter } from './paging.js'
 import { perform, type SandboxResponse } from './perform.js'
 import { Store } from './store.js'
@@ -73,10 +73,11 @@ export async function startSandbox ({
     newId,
     manners,
     get baseUrl () {
-      return baseUrl(app)
+      return getBaseUrl(app)
     }
   }
-  const handler = (request: FastifyRequest, reply: FastifyReply) => send(sandbox, reply, response(sandbox, request))
+  const handler = (request: FastifyRequest, reply: FastifyReply) =>
+    send(sandbox, reply, handleRequest(sandbox, request))
   for (const url of ['/fhir', '/fhir/*']) app.route({ method: ['GET', 'POST', 'PUT', 'DELETE'], url, handler })
   await app.listen({ host, port }).catch(async error => {
     await app.close()
@@ -85,7 +86,7 @@ export async function startSandbox ({
   return { url: sandbox.baseUrl, close: () => app.close() }
 }
 
-function baseUrl (app: FastifyInstance): string {
+function getBaseUrl (app: FastifyInstance): string {
   const { address, family, port } = app.server.address() as AddressInfo
   return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}/fhir`
 }
@@ -109,12 +110,12 @@ function readBodies (app: FastifyInstance, { json }: ServerBehaviour): void {
 }
 
 function sendError (error: FastifyError | FhirError, request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  const { status, code, message } = asRefused(error)
+  const { status, code, message } = toFhirError(error)
   if (status >= 500) request.log.error({ err: error }, 'the sandbox could not answer')
-  return reply.status(status).type(fhirJson).send(printJson(outcome('error', code, message)))
+  return reply.status(status).type(fhirJson).send(printJson(buildOutcome('error', code, message)))
 }
 
-function asRefused (error: FastifyError | FhirError): FhirError {
+function toFhirError (error: FastifyError | FhirError): FhirError {
   if (error instanceof FhirError) return error
   if (error instanceof RangeError && error.statusCode === undefined) return invalid('the body is nested too deeply')
   const status = error.statusCode ?? 500
@@ -124,7 +125,7 @@ function asRefused (error: FastifyError | FhirError): FhirError {
     : new FhirError(500, 'exception', 'the sandbox could not answer')
 }
 
-function response (sandbox: Sandbox, { raw, headers, body }: FastifyRequest): SandboxResponse {
+function handleRequest (sandbox: Sandbox, { raw, headers, body }: FastifyRequest): SandboxResponse {
   const { json } = sandbox.manners
   if (json === 'fhir' && !/application\/fhir\+json|^\*\/\*/.test(String(headers.accept ?? '*/*'))) {
     throw new FhirError(406, 'not-supported', 'this server answers in application/fhir+json alone')
@@ -145,7 +146,7 @@ function response (sandbox: Sandbox, { raw, headers, body }: FastifyRequest): Sa
   return run(sandbox, {
     method,
     path,
-    query: isForm ? formQuery(sandbox, query, body) : query,
+    query: isForm ? selectFormParameters(sandbox, query, body) : query,
     ifMatch: headers['if-match'],
     ifNoneExist,
     isStrict,
@@ -154,7 +155,7 @@ function response (sandbox: Sandbox, { raw, headers, body }: FastifyRequest): Sa
 }
 
 /** The parameters that count in a search by form. */
-function formQuery (
+function selectFormParameters (
   { manners }: Sandbox,
   url: readonly QueryParameter[],
   form: URLSearchParams
@@ -164,7 +165,7 @@ function formQuery (
 
 function run (sandbox: Sandbox, request: SandboxRequest): SandboxResponse {
   const respond = () => perform(sandbox, parseInteraction(sandbox, request))
-  return request.method === 'GET' ? respond() : sandbox.store.transaction(respond)
+  return request.method === 'GET' ? respond() : sandbox.store.runInTransaction(respond)
 }
 
 const fhirJson = 'application/fhir+json; charset=utf-8'

@@ -20,7 +20,7 @@ const compiled = new Map<string, ReadonlyMap<string, Parameter>>()
 export const resourceTypes: ReadonlySet<string> = new Set(Object.keys(definitions).filter(type => type !== 'Resource'))
 
 /** The search parameters of an R4 type by name, those of all types included; made when a type is first met. */
-export function parametersOf (type: string): ReadonlyMap<string, Parameter> {
+export function getSearchParameters (type: string): ReadonlyMap<string, Parameter> {
   const known = compiled.get(type)
   if (known) return known
   const all = Object.entries({ ...definitions['Resource'], ...definitions[type] }).filter(
@@ -29,20 +29,20 @@ export function parametersOf (type: string): ReadonlyMap<string, Parameter> {
   const parameters = new Map(
     all.map(([name, [kind, expression]]) => [
       name,
-      { name, kind: kind as ParameterKind, values: evaluator(expression) }
+      { name, kind: kind as ParameterKind, values: createEvaluator(expression) }
     ])
   )
   compiled.set(type, parameters)
   return parameters
 }
 
-function evaluator (expression: string): Parameter['values'] {
-  const branches = expression.split(' | ').map(branch)
+function createEvaluator (expression: string): Parameter['values'] {
+  const branches = expression.split(' | ').map(createBranchEvaluator)
   return resource => branches.flatMap(values => values(resource))
 }
 
 /** Most parameters look at an element that a resource doesn't have; those are neither parsed nor evaluated. */
-function branch (expression: string): Parameter['values'] {
+function createBranchEvaluator (expression: string): Parameter['values'] {
   const element = expression.includes('exists') ? undefined : /^\(?(?:[A-Z]\w+\.)?(\w+)/.exec(expression)?.[1]
   let path: ReturnType<typeof parseFhirPath> | undefined
   return resource => {

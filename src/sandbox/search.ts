@@ -1,12 +1,12 @@
 import { parseStored } from '../json/json.js'
 import { subsetted, type FhirResource, type StoredResource } from '../mappings/fhir.js'
-import { condition } from './conditions.js'
+import { buildCondition } from './conditions.js'
 import type { ServerBehaviour } from './server-behaviour.js'
 import { invalid } from './outcome.js'
-import { parseNonNegativeInt, pageLinks, pageParameters, parsePageToken, type QueryParameter } from './paging.js'
-import { parametersOf, resourceTypes, type Parameter } from './search-parameters.js'
+import { parseNonNegativeInt, buildPageLinks, pageParameters, parsePageToken, type QueryParameter } from './paging.js'
+import { getSearchParameters, resourceTypes, type Parameter } from './search-parameters.js'
 import type { Condition, Store, Version } from './store.js'
-import { elementsOfText } from '../mappings/r4/elements.js'
+import { listTextSummaryElements } from '../mappings/r4/elements.js'
 
 /** One hop from the matches: `Observation:subject`, forward to what it points to or backward to what points here. */
 interface Include { readonly parameter: string, readonly target: string | undefined, readonly isReverse: boolean }
@@ -32,7 +32,7 @@ export interface Searched {
 }
 
 /** The parameters of a search that this server knows. */
-export function supportedParameters (
+export function filterSupportedParameters (
   { manners }: Searched,
   type: string,
   parameters: readonly QueryParameter[]
@@ -40,14 +40,14 @@ export function supportedParameters (
   return parameters.filter(
     ([name]) =>
       name === pageParameters[manners.pages] ||
-      (!isMissing(manners, type, name) && (controls.has(name) || parametersOf(type).has(codeOf(name))))
+      (!isMissing(manners, type, name) && (controls.has(name) || getSearchParameters(type).has(getCode(name))))
   )
 }
 
-const codeOf = (name: string): string => name.split(':', 1)[0]!
+const getCode = (name: string): string => name.split(':', 1)[0]!
 
 const isMissing = ({ missingParameters }: ServerBehaviour, type: string, name: string): boolean =>
-  missingParameters.includes(`${type}.${codeOf(name)}`)
+  missingParameters.includes(`${type}.${getCode(name)}`)
 
 /**
  * Searches one type and answers with a page of it as a searchset Bundle.
@@ -61,19 +61,19 @@ export function search (server: Searched, type: string, parameters: readonly Que
   const included = [...new Set(requested.includes.flatMap(include => follow(store, page, include)))].filter(
     key => !page.includes(key)
   )
-  const entry = (mode: 'match' | 'include') => (version: Version) => ({
+  const toEntry = (mode: 'match' | 'include') => (version: Version) => ({
     fullUrl: `${baseUrl}/${version.type}/${version.id}`,
-    resource: projected(parseStored(version.text) as StoredResource, mode === 'match' ? requested.shape : {}),
+    resource: applyProjection(parseStored(version.text) as StoredResource, mode === 'match' ? requested.shape : {}),
     search: { mode }
   })
-  const entries = [...store.load(page).map(entry('match')), ...store.load(included).map(entry('include'))]
+  const entries = [...store.load(page).map(toEntry('match')), ...store.load(included).map(toEntry('include'))]
   return {
     resourceType: 'Bundle',
     type: 'searchset',
     ...((totals === 'on pages' || (totals === 'counted apart' && requested.shape.summary === 'count')) && {
       total: keys.length
     }),
-    link: pageLinks(`${baseUrl}/${type}`, parameters, { ...requested, total: keys.length, pages }),
+    link: buildPageLinks(`${baseUrl}/${type}`, parameters, { ...requested, total: keys.length, pages }),
     ...(entries.length > 0 && { entry: entries })
   }
 }
@@ -82,7 +82,7 @@ export function search (server: Searched, type: string, parameters: readonly Que
  * The resources that a conditional request means.
  * @throws {Refused} also when there is no criterion, which would mean all.
  */
-export function matches (server: Searched, type: string, criteria: readonly QueryParameter[]): Version[] {
+export function findMatches (server: Searched, type: string, criteria: readonly QueryParameter[]): Version[] {
   if (criteria.length === 0) throw invalid('a conditional request needs a criterion')
   if (criteria.some(([name]) => controls.has(name))) throw invalid('a conditional request has search parameters only')
   return server.store.load(server.store.find(type, readSearch(server, type, criteria).conditions, []).slice(0, 2))
@@ -98,23 +98,23 @@ function readSearch (
   for (const [name, value] of parameters) {
     const control = controls.get(name)
     if (isMissing(manners, type, name)) throw invalid('a search parameter is not supported for this type')
-    if (ignoredParameters.includes(codeOf(name))) continue
+    if (ignoredParameters.includes(getCode(name))) continue
     if (name === pageParameters[pages]) search.offset = parsePageToken(value, pages)
     else if (control) control(search, value)
-    else search.conditions.push(filter(type, [name, value], baseUrl))
+    else search.conditions.push(toCondition(type, [name, value], baseUrl))
   }
   if (search.shape.summary === 'count') search.count = 0
   return search
 }
 
-function filter (type: string, [name, value]: readonly [string, string], baseUrl: string): Condition {
+function toCondition (type: string, [name, value]: readonly [string, string], baseUrl: string): Condition {
   const [code, modifier, ...more] = name.split(':') as [string, ...string[]]
   if (more.length > 0 || name.includes('.') || code === '_has') throw invalid('chained search is not offered')
-  return condition({ type, parameter: parameter(type, code), modifier, value, baseUrl })
+  return buildCondition({ type, parameter: requireParameter(type, code), modifier, value, baseUrl })
 }
 
-function parameter (type: string, code: string): Parameter {
-  const found = parametersOf(type).get(code)
+function requireParameter (type: string, code: string): Parameter {
+  const found = getSearchParameters(type).get(code)
   if (!found) throw invalid('a search parameter is unknown for this type')
   return found
 }
@@ -129,7 +129,7 @@ const controls = new Map<string, (search: Search, value: string) => void>([
   [
     '_sort',
     (search, value) => {
-      search.order.push(...value.split(',').map(key => order(search.type, key)))
+      search.order.push(...value.split(',').map(key => toOrder(search.type, key)))
     }
   ],
   [
@@ -141,60 +141,60 @@ const controls = new Map<string, (search: Search, value: string) => void>([
   [
     '_include',
     (search, value) => {
-      search.includes.push(include(value, false))
+      search.includes.push(parseInclude(value, false))
     }
   ],
   [
     '_revinclude',
     (search, value) => {
-      search.includes.push(include(value, true))
+      search.includes.push(parseInclude(value, true))
     }
   ],
   [
     '_summary',
     (search, value) => {
-      search.shape = { ...search.shape, summary: oneOf(value, ['true', 'false', 'text', 'data', 'count']) }
+      search.shape = { ...search.shape, summary: requireOneOf(value, ['true', 'false', 'text', 'data', 'count']) }
     }
   ],
   // A search always counts all its matches.
   [
     '_total',
     (_, value) => {
-      oneOf(value, ['accurate', 'estimate', 'none'])
+      requireOneOf(value, ['accurate', 'estimate', 'none'])
     }
   ],
   [
     '_format',
     (_, value) => {
-      oneOf(value, ['json', 'application/json', 'application/fhir+json'])
+      requireOneOf(value, ['json', 'application/json', 'application/fhir+json'])
     }
   ]
 ])
 
-function oneOf (value: string, known: readonly string[]): string {
+function requireOneOf (value: string, known: readonly string[]): string {
   if (!known.includes(value)) throw invalid(`a result parameter is none of ${known.join(', ')}`)
   return value
 }
 
-function order (type: string, key: string): Condition {
+function toOrder (type: string, key: string): Condition {
   const isDescending = key.startsWith('-')
-  const { name, kind } = parameter(type, isDescending ? key.slice(1) : key)
+  const { name, kind } = requireParameter(type, isDescending ? key.slice(1) : key)
   const column = ['date', 'number', 'quantity'].includes(kind) ? 'low' : 'value'
   const best = `SELECT ${isDescending ? 'max' : 'min'}(${column}) FROM search_index WHERE pk = r.pk AND parameter = ?`
   return { sql: `(${best}) ${isDescending ? 'DESC' : 'ASC'} NULLS LAST`, args: [`${type}.${name}`] }
 }
 
-function include (value: string, isReverse: boolean): Include {
+function parseInclude (value: string, isReverse: boolean): Include {
   const [type = '', code = '', target, ...more] = value.split(':')
   if (more.length > 0 || !resourceTypes.has(type) || (target !== undefined && !resourceTypes.has(target))) {
     throw invalid('an include is Type:parameter or Type:parameter:Type')
   }
-  if (parameter(type, code).kind !== 'reference') throw invalid('an include follows a reference')
+  if (requireParameter(type, code).kind !== 'reference') throw invalid('an include follows a reference')
   return { parameter: `${type}.${code}`, target, isReverse }
 }
 
 function follow (store: Store, page: readonly number[], { parameter, target, isReverse }: Include): number[] {
-  return isReverse ? store.sources(page, parameter, target) : store.targets(page, parameter, target)
+  return isReverse ? store.findSources(page, parameter, target) : store.findTargets(page, parameter, target)
 }
 
 /** What of each resource is wanted; absent means all of it. */
@@ -205,14 +205,14 @@ interface Shape {
 }
 
 /** The resource as it is wanted. */
-export function projected (resource: StoredResource, { elements, summary }: Shape): StoredResource {
-  if (elements !== undefined) return onlyElements(resource, elements)
-  if (summary === 'text') return onlyElements(resource, elementsOfText(resource.resourceType))
-  return summary === 'data' ? onlyElements(resource, Object.keys(resource).filter(name => name !== 'text')) : resource
+export function applyProjection (resource: StoredResource, { elements, summary }: Shape): StoredResource {
+  if (elements !== undefined) return withOnlyElements(resource, elements)
+  if (summary === 'text') return withOnlyElements(resource, listTextSummaryElements(resource.resourceType))
+  return summary === 'data' ? withOnlyElements(resource, Object.keys(resource).filter(name => name !== 'text')) : resource
 }
 
 /** The resource with only the named elements; type, id and meta always stay, and meta says that the rest is missing. */
-function onlyElements (resource: StoredResource, names: readonly string[]): StoredResource {
+function withOnlyElements (resource: StoredResource, names: readonly string[]): StoredResource {
   const isSelected = (key: string) => names.some(name => key === name || (!(name in resource) && isChoice(key, name)))
   const { resourceType, id, meta } = resource
   const stored = Object.fromEntries(Object.entries(resource).filter(([key]) => isSelected(key.replace(/^_/, ''))))

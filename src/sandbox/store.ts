@@ -3,9 +3,9 @@ import { LRUCache } from 'lru-cache'
 import { printJson } from '../json/json.js'
 import type { StoredResource } from '../mappings/fhir.js'
 import { openSqlite, SchemaVersionError } from '../files/open-sqlite.js'
-import { indexRows } from './index-rows.js'
+import { buildIndexRows } from './index-rows.js'
 import { FhirError } from './outcome.js'
-import { links } from './references.js'
+import { collectLinks } from './references.js'
 
 /** The tables by version. */
 const migrations = [`
@@ -88,7 +88,7 @@ export class Store {
    * Runs `work` wholly or not at all.
    * @throws {FhirError} when a reference would lead nowhere at its end; then nothing was done.
    */
-  transaction<T> (work: () => T): T {
+  runInTransaction<T> (work: () => T): T {
     this.#touched = new Map()
     return this.#db.transaction(() => {
       const result = work()
@@ -98,16 +98,16 @@ export class Store {
   }
 
   /** The newest version, which may be a deletion. */
-  current (type: string, id: string): Version | undefined {
+  findCurrent (type: string, id: string): Version | undefined {
     return this.#statements.current.get(type, id)
   }
 
-  version (type: string, id: string, version: number): Version | undefined {
+  findVersion (type: string, id: string, version: number): Version | undefined {
     return this.#statements.version.get(type, id, version)
   }
 
   /** All versions, the newest first. */
-  history (type: string, id: string): Version[] {
+  listVersions (type: string, id: string): Version[] {
     return this.#statements.history.all(type, id)
   }
 
@@ -126,8 +126,8 @@ export class Store {
       at: String(resource.meta.lastUpdated),
       text
     })
-    for (const link of links(resource)) this.#statements.addLink.run(pk, link.type, link.id)
-    for (const row of indexRows(resource)) {
+    for (const link of collectLinks(resource)) this.#statements.addLink.run(pk, link.type, link.id)
+    for (const row of buildIndexRows(resource)) {
       this.#statements.addRow.run(
         pk,
         `${resource.resourceType}.${row.parameter}`,
@@ -140,7 +140,7 @@ export class Store {
     return this.#touch(resource)
   }
 
-  /** Stores a deletion as the next version. Inside {@link transaction} only. */
+  /** Stores a deletion as the next version. Inside {@link runInTransaction} only. */
   remove (current: Version, at: string): void {
     this.#add({ ...current, version: current.version + 1, method: 'DELETE', at })
     this.#touch({ resourceType: current.type, id: current.id })
@@ -162,12 +162,12 @@ export class Store {
   /**
    * The keys of the living resources that those with the given keys point to by a parameter: `Observation.subject`.
    */
-  targets (keys: readonly number[], parameter: string, type: string | undefined): number[] {
+  findTargets (keys: readonly number[], parameter: string, type: string | undefined): number[] {
     return this.#statements.targets.all({ keys: JSON.stringify(keys), parameter, type: type ?? null })
   }
 
   /** The keys of the resources that point to those with the given keys by a parameter. */
-  sources (keys: readonly number[], parameter: string, type: string | undefined): number[] {
+  findSources (keys: readonly number[], parameter: string, type: string | undefined): number[] {
     return this.#statements.sources.all({ keys: JSON.stringify(keys), parameter, type: type ?? null })
   }
 
@@ -189,7 +189,7 @@ export class Store {
   }
 
   #touch ({ resourceType, id }: Pick<StoredResource, 'resourceType' | 'id'>): Version {
-    const version = this.current(resourceType, id) as Version
+    const version = this.findCurrent(resourceType, id) as Version
     this.#touched.set(version.pk, version)
     return version
   }
@@ -217,12 +217,12 @@ function open (file: string): Database.Database {
 interface Hop { keys: string, parameter: string, type: string | null }
 
 function prepare (db: Database.Database) {
-  const versions = <Args extends unknown[]>(sql: string) => db.prepare<Args, Version>(`${columns} ${sql}`)
+  const prepareVersions = <Args extends unknown[]>(sql: string) => db.prepare<Args, Version>(`${columns} ${sql}`)
   return {
-    current: versions<[string, string]>('AND v.version = r.version WHERE r.type = ? AND r.id = ?'),
-    byKey: versions<[number]>('AND v.version = r.version WHERE r.pk = ?'),
-    version: versions<[string, string, number]>('WHERE r.type = ? AND r.id = ? AND v.version = ?'),
-    history: versions<[string, string]>('WHERE r.type = ? AND r.id = ? ORDER BY v.version DESC'),
+    current: prepareVersions<[string, string]>('AND v.version = r.version WHERE r.type = ? AND r.id = ?'),
+    byKey: prepareVersions<[number]>('AND v.version = r.version WHERE r.pk = ?'),
+    version: prepareVersions<[string, string, number]>('WHERE r.type = ? AND r.id = ? AND v.version = ?'),
+    history: prepareVersions<[string, string]>('WHERE r.type = ? AND r.id = ? ORDER BY v.version DESC'),
     addResource: db
       .prepare<[string, string, number, number]>(
         `

@@ -5,7 +5,7 @@ const prefix = 'clinigate-access-'
  * The id of the AuditEvent for a line of the access audit log. It is made from the line's hash, so it stays the same
  * when the line is sent again.
  */
-export function accessEventId (hash: string): string {
+export function toAccessEventId (hash: string): string {
   return `${prefix}${hash.slice(0, 40)}`
 }
 

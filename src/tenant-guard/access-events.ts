@@ -1,7 +1,7 @@
 import type { BackendResponse } from '../backends/backend.js'
 import { printJson } from '../json/json.js'
 import type { FhirResource } from '../mappings/fhir.js'
-import { jsonOf, sendUnrecorded, unexpectedResponse, type TenantContext } from './tenant-context.js'
+import { parseJson, sendUnrecorded, unexpectedResponse, type TenantContext } from './tenant-context.js'
 import { tagForTenant } from './writes/stamp.js'
 
 /** An AuditEvent of the gateway's own, under an id made by accessEventId. */
@@ -47,7 +47,7 @@ function send (
 }
 
 function parseOutcomes (response: BackendResponse, expected: number): AccessEventOutcome[] {
-  const { entry } = (jsonOf(response) ?? {}) as {
+  const { entry } = (parseJson(response) ?? {}) as {
     entry?: ReadonlyArray<{ readonly response?: { readonly status?: unknown } }>
   }
   if (!Array.isArray(entry) || entry.length !== expected) {

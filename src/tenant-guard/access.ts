@@ -1,4 +1,4 @@
-import { failureOf } from '../envelope/error-handlers.js'
+import { toFailure } from '../envelope/error-handlers.js'
 import type { FailureCode } from '../envelope/failures.js'
 import type { StoredResource } from '../mappings/fhir.js'
 import type { InteractionKind } from './interaction.js'
@@ -30,16 +30,16 @@ export async function withAccessReport<T> (
   if (onAccess === undefined) return await perform()
   try {
     const result = await perform()
-    onAccess(accessOf(request, shown(result)))
+    onAccess(toAccess(request, shown(result)))
     return result
   } catch (error) {
-    onAccess({ ...accessOf(request, []), failure: failureOf(error).code })
+    onAccess({ ...toAccess(request, []), failure: toFailure(error).code })
     throw error
   }
 }
 
 /** The access of an interaction that succeeded. */
-export function accessOf ({ kind, type, id }: AccessedRecords, shown: readonly string[]): Access {
+export function toAccess ({ kind, type, id }: AccessedRecords, shown: readonly string[]): Access {
   // A record that was created, or found by criteria, is the only one of the response.
   const own =
     typeof id === 'string'

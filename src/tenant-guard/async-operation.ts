@@ -30,7 +30,9 @@ export async function kickOff (
  * Fetches the status of an operation.
  * @returns undefined once it has failed: HAPI responds 500 to every poll then
  */
-export async function operationStatus (context: TenantContext, path: string): Promise<BackendResponse | undefined> {
+export async function fetchOperationStatus (
+  context: TenantContext, path: string
+): Promise<BackendResponse | undefined> {
   try {
     return await sendRequest(context, { method: 'GET', path })
   } catch (error) {

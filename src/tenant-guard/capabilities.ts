@@ -1,5 +1,5 @@
 import type { Backend, BackendResponse } from '../backends/backend.js'
-import { jsonOf, unexpectedResponse } from './tenant-context.js'
+import { parseJson, unexpectedResponse } from './tenant-context.js'
 import type { Send } from './retry.js'
 
 /** What a datastore says it can do: http://hl7.org/fhir/R4/capabilitystatement.html */
@@ -37,15 +37,15 @@ export interface Offered {
 /** Reads a response; undefined if it is no CapabilityStatement. */
 export function parseCapabilities (response: BackendResponse): Capabilities | undefined {
   if (response.status !== 200) return undefined
-  const { resourceType, rest, fhirVersion, software } = (jsonOf(response) ?? {}) as Record<string, unknown>
+  const { resourceType, rest, fhirVersion, software } = (parseJson(response) ?? {}) as Record<string, unknown>
   if (resourceType !== 'CapabilityStatement' || !Array.isArray(rest)) return undefined
   const resources = rest.flatMap(({ resource }) => (Array.isArray(resource) ? resource : [])) as ReadonlyArray<
     Readonly<Record<string, unknown>>
   >
-  const named = softwareName(software)
+  const named = formatSoftwareName(software)
   const operations = new Set([
-    ...rest.flatMap(namesOf),
-    ...resources.flatMap(resource => namesOf(resource).map(name => `${resource.type}/${name}`))
+    ...rest.flatMap(getOperationNames),
+    ...resources.flatMap(resource => getOperationNames(resource).map(name => `${resource.type}/${name}`))
   ])
   return {
     ...named !== undefined && { software: named },
@@ -56,22 +56,22 @@ export function parseCapabilities (response: BackendResponse): Capabilities | un
     resources: new Map(
       resources.map(({ type, interaction, searchParam }) => [
         String(type),
-        { interactions: membersOf(interaction, 'code'), searchParameters: membersOf(searchParam, 'name') }
+        { interactions: collectMembers(interaction, 'code'), searchParameters: collectMembers(searchParam, 'name') }
       ])
     ),
     deletesMany: resources.some(({ conditionalDelete }) => conditionalDelete === 'multiple')
   }
 }
 
-const membersOf = (list: unknown, member: string): ReadonlySet<string> =>
+const collectMembers = (list: unknown, member: string): ReadonlySet<string> =>
   new Set(Array.isArray(list) ? list.map(item => String((item as Record<string, unknown> | null)?.[member])) : [])
 
 /** The names of the listed operations; some servers write them with the dollar sign. */
-function namesOf ({ operation }: { readonly operation?: unknown }): string[] {
+function getOperationNames ({ operation }: { readonly operation?: unknown }): string[] {
   return Array.isArray(operation) ? operation.map(({ name }) => String(name).replace(/^\$/, '')) : []
 }
 
-function softwareName (software: unknown): string | undefined {
+function formatSoftwareName (software: unknown): string | undefined {
   const { name, version } = Object(software) as { name?: unknown, version?: unknown }
   const parts = [name, version].filter(part => typeof part === 'string' && /^[\w .+()/-]{1,60}$/.test(part))
   return parts.length === 0 ? undefined : parts.join(' ')
@@ -106,7 +106,7 @@ interface Known {
 const known = new WeakMap<object, Known>()
 
 /** What a datastore stated last; undefined until it is known, and nothing is requested. */
-export function statedCapabilities ({ upstream: { identity } }: Pick<Backend, 'upstream'>): Capabilities | undefined {
+export function findKnownCapabilities ({ upstream: { identity } }: Pick<Backend, 'upstream'>): Capabilities | undefined {
   return known.get(identity)?.stated
 }
 

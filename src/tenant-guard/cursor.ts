@@ -18,7 +18,7 @@ export interface CursorBinding {
 export interface CursorContents {
   /** The datastore's link to the page, relative to its base URL. */
   readonly link: string
-  /** Of {@link filtersHash}. */
+  /** Of {@link hashFilters}. */
   readonly filters: string
   readonly count: number
   readonly total?: number
@@ -65,13 +65,13 @@ export function createCursors ({ key, now, lifetimeMinutes = 50 }: CursorOptions
     seal (contents, binding) {
       const nonce = randomBytes(nonceBytes)
       const text = JSON.stringify({ ...contents, expires: now().getTime() + lifetimeMinutes * 60_000 })
-      const sealed = encrypt({ key, nonce, associatedData: bytesOf(binding) }, Buffer.from(text))
+      const sealed = encrypt({ key, nonce, associatedData: encodeBinding(binding) }, Buffer.from(text))
       const cursor = Buffer.concat([nonce, ...sealed]).toString('base64url')
       if (cursor.length > maxCursor) throw tooLong()
       return cursor
     },
     open (cursor, binding) {
-      const { expires, ...contents } = unseal(cursor, key, bytesOf(binding))
+      const { expires, ...contents } = unseal(cursor, key, encodeBinding(binding))
       if (expires <= now().getTime()) throw invalidCursor()
       return contents
     }
@@ -97,7 +97,7 @@ export function invalidCursor (): Failure {
 }
 
 /** A fingerprint of a search's filters, whatever their order. */
-export function filtersHash (parameters: readonly SearchParameter[]): string {
+export function hashFilters (parameters: readonly SearchParameter[]): string {
   const sorted = parameters.map(parameter => JSON.stringify(parameter)).sort()
   return createHash('sha256').update(JSON.stringify(sorted)).digest('base64url').slice(0, 22)
 }
@@ -111,7 +111,7 @@ function unseal (cursor: string, key: Uint8Array, associatedData: Buffer): Curso
   return JSON.parse(plain.toString())
 }
 
-function bytesOf ({ tenant, mode, datastore, route, type, limits }: CursorBinding): Buffer {
+function encodeBinding ({ tenant, mode, datastore, route, type, limits }: CursorBinding): Buffer {
   const own = limits === undefined ? [] : [limits]
   return Buffer.from(JSON.stringify([version, tenant, mode, datastore, route, type, ...own]))
 }

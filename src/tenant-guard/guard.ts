@@ -18,14 +18,14 @@ import type {
   Update,
   VersionRead
 } from './interaction.js'
-import { ownedAmong } from './reads/fetch-owned.js'
+import { filterOwnedInBatch } from './reads/fetch-owned.js'
 import type { Page, JsonPage } from './reads/pages.js'
 import { execute } from './perform.js'
 import { authorize } from './policy.js'
 import { readRelated, type Related } from './reads/related.js'
 import { search, searchJson } from './reads/record-search.js'
-import { terminologyRequest, type TerminologyRequest } from './operations/terminology.js'
-import { versionOf } from './reads/vread.js'
+import { buildTerminologyRequest, type TerminologyRequest } from './operations/terminology.js'
+import { fetchVersion } from './reads/vread.js'
 import { readRecord } from './reads/read-record.js'
 import { create, remove, update, type WrittenRecord } from './writes/writes.js'
 
@@ -58,7 +58,7 @@ export interface TenantStore {
   update (interaction: VersionedUpdate): Promise<WrittenRecord>
   delete (interaction: Delete): Promise<void>
   /** Those of the candidates that are this tenant's and not deleted, such as `['Practitioner/1', 'Patient/1']`. */
-  ownedAmong (candidates: Iterable<string>): Promise<ReadonlySet<string>>
+  filterOwned (candidates: Iterable<string>): Promise<ReadonlySet<string>>
   /** Whether the key may look up records of a type by their ids, to refer to them. */
   mayReferTo (type: string): boolean
   /** Any interaction of raw FHIR. */
@@ -66,7 +66,7 @@ export interface TenantStore {
   /** Refuses an export that cannot be done; a job performs all others. */
   requireExportable (interaction: Export): Promise<void>
   /** Where a proxy may send a question about codes. */
-  passage (interaction: Terminology): Promise<TerminologyRequest>
+  buildTerminologyRequest (interaction: Terminology): Promise<TerminologyRequest>
 }
 
 /** An update of the version that was read, so that no other change is lost. */
@@ -86,11 +86,15 @@ class GuardedStore {
   }
 
   read (interaction: Read): Promise<StoredResource> {
-    return this.#decide(interaction, readOne, referenceOf)
+    return this.#decide(interaction, readOne, toReferences)
   }
 
   vread (interaction: VersionRead): Promise<StoredResource> {
-    return this.#decide(interaction, async (context, wanted) => (await versionOf(context, wanted)).record, referenceOf)
+    return this.#decide(
+      interaction,
+      async (context, wanted) => (await fetchVersion(context, wanted)).record,
+      toReferences
+    )
   }
 
   readRelated (interaction: RelatedRead): Promise<Related> {
@@ -98,31 +102,31 @@ class GuardedStore {
   }
 
   search (interaction: Search): Promise<Page> {
-    return this.#decide(interaction, search, referencesOf)
+    return this.#decide(interaction, search, toPageReferences)
   }
 
   searchJson (interaction: Search): Promise<Page | JsonPage> {
-    return this.#decide(interaction, searchJson, referencesOf)
+    return this.#decide(interaction, searchJson, toPageReferences)
   }
 
   create (interaction: Create): Promise<WrittenRecord> {
-    return this.#decide(interaction, create, referenceOfWritten)
+    return this.#decide(interaction, create, toWrittenReferences)
   }
 
   createOnce (interaction: CreateOnce): Promise<CreateResult> {
-    return this.#decide(interaction, createOnce, referenceOfWritten)
+    return this.#decide(interaction, createOnce, toWrittenReferences)
   }
 
   update (interaction: VersionedUpdate): Promise<WrittenRecord> {
-    return this.#decide(interaction, update, referenceOfWritten)
+    return this.#decide(interaction, update, toWrittenReferences)
   }
 
   delete (interaction: Delete): Promise<void> {
     return this.#decide(interaction, remove, () => [])
   }
 
-  ownedAmong (candidates: Iterable<string>): Promise<ReadonlySet<string>> {
-    return ownedAmong(this.#context, candidates)
+  filterOwned (candidates: Iterable<string>): Promise<ReadonlySet<string>> {
+    return filterOwnedInBatch(this.#context, candidates)
   }
 
   mayReferTo (type: string): boolean {
@@ -137,8 +141,8 @@ class GuardedStore {
     return requireExportable(this.#context, interaction)
   }
 
-  passage (interaction: Terminology): Promise<TerminologyRequest> {
-    return this.#decide(interaction, async (context, wanted) => terminologyRequest(context, wanted), () => [])
+  buildTerminologyRequest (interaction: Terminology): Promise<TerminologyRequest> {
+    return this.#decide(interaction, async (context, wanted) => buildTerminologyRequest(context, wanted), () => [])
   }
 
   #decide<I extends Interaction | Terminology, T> (
@@ -156,10 +160,10 @@ class GuardedStore {
   }
 }
 
-const referenceOf = (record: StoredResource): string[] => [toReference(record)]
-const referencesOf = (page: Page | JsonPage): string[] =>
+const toReferences = (record: StoredResource): string[] => [toReference(record)]
+const toPageReferences = (page: Page | JsonPage): string[] =>
   ('json' in page ? page.records : page.resources).map(toReference)
-const referenceOfWritten = ({ record }: WrittenRecord): string[] => referenceOf(record)
+const toWrittenReferences = ({ record }: WrittenRecord): string[] => toReferences(record)
 
 async function readOne (context: TenantContext, { type, id }: Read): Promise<StoredResource> {
   return readRecord(context, await sendRequest(context, { method: 'GET', path: `${type}/${id}` }), { type, id })

@@ -129,14 +129,14 @@ export interface Search {
 /** Checks records by conditions that the datastore does not know. */
 export interface RecordChecks {
   /** The elements at which the conditions look. */
-  elementsOf (conditions: readonly SearchParameter[]): readonly string[]
+  getElements (conditions: readonly SearchParameter[]): readonly string[]
   isMet (record: StoredResource, conditions: readonly SearchParameter[]): boolean
 }
 
 export interface Create { readonly kind: 'create', readonly type: string, readonly resource: FhirResource }
 
 /**
- * A create that takes effect once, whichever gateway gets it and however often: a record with one of the marks is the
+ * A create that takes effect once, whichever gateway gets it and however often: a record with one of the tags is the
  * one that it created.
  */
 export interface CreateOnce {
@@ -144,7 +144,7 @@ export interface CreateOnce {
   readonly type: string
   readonly resource: FhirResource
   /** The first one is put on a new record. `[A-Za-z0-9_-]`, 1 to 64 characters each. */
-  readonly marks: readonly [string, ...string[]]
+  readonly tags: readonly [string, ...string[]]
   /** When the request was first seen; stored with the mark. */
   readonly seenAt: Date
   /** A mark that was first seen before this time belongs to another request. */
@@ -180,7 +180,7 @@ export interface Trace {
   /**
    * The record after the change, if an earlier run made it; `before` is the record that the change would apply to now.
    */
-  readonly found: (before: StoredResource) => Promise<StoredResource | undefined>
+  readonly findEarlierWrite: (before: StoredResource) => Promise<StoredResource | undefined>
   /** Writes the change, leaving a trace of it first. */
   readonly leave: <T>(resource: FhirResource, version: string, write: () => Promise<T>) => Promise<T>
 }

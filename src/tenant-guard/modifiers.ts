@@ -1,4 +1,4 @@
-import { parameterOf, type ParameterDefinition } from '../mappings/r4/search-parameters.js'
+import { findSearchParameter, type ParameterDefinition } from '../mappings/r4/search-parameters.js'
 import { resourceTypes } from '../fhir/resource-types.js'
 
 /**
@@ -25,8 +25,8 @@ export const isModifier = (text: string): boolean => known.has(text) || resource
  * The modifiers of a type's search parameter, as http://hl7.org/fhir/R4/search.html#modifiers writes them; those that
  * begin with `_` have none.
  */
-export function modifiersOf (type: string, parameter: string): readonly string[] {
-  const kind = parameter.startsWith('_') ? undefined : parameterOf(type, parameter)?.kind
+export function getModifiers (type: string, parameter: string): readonly string[] {
+  const kind = parameter.startsWith('_') ? undefined : findSearchParameter(type, parameter)?.kind
   if (kind === undefined) return []
   return kind === 'reference' ? [...ofKind.reference, anyType] : ofKind[kind]
 }
@@ -35,6 +35,6 @@ const anyType = '[type]'
 
 /** Whether a type's search parameter may have a modifier: `exact`, `missing`, or for a reference the name of a type. */
 export function supportsModifier (type: string, parameter: string, modifier: string): boolean {
-  const modifiers = modifiersOf(type, parameter)
+  const modifiers = getModifiers(type, parameter)
   return known.has(modifier) ? modifiers.includes(modifier) : modifiers.includes(anyType) && resourceTypes.has(modifier)
 }

@@ -22,7 +22,7 @@ export interface OwnershipCounts { readonly hits: number, readonly misses: numbe
  * An {@link Ownership} of at most `max` records, the least recently used dropped first; a hundred thousand take some 15
  * MB.
  */
-export function ownershipCache ({ max = 200_000 }: { readonly max?: number } = {}): Ownership & {
+export function createOwnershipCache ({ max = 200_000 }: { readonly max?: number } = {}): Ownership & {
   readonly counts: () => OwnershipCounts
 } {
   // Bounded by the sum of sizes: for `max`, the library allocates the memory of all entries at once.
@@ -31,19 +31,19 @@ export function ownershipCache ({ max = 200_000 }: { readonly max?: number } = {
   let misses = 0
   return {
     isKnown: ({ datastore, tenant }, record) => {
-      const isKnown = owners.get(keyOf(datastore, record)) === tenant
+      const isKnown = owners.get(toCacheKey(datastore, record)) === tenant
       if (isKnown) hits++
       else misses++
       return isKnown
     },
     counts: () => ({ hits, misses, records: owners.size }),
     remember: ({ datastore, tenant }, record) => {
-      const key = keyOf(datastore, record)
+      const key = toCacheKey(datastore, record)
       // A look-up makes it the most recently used one as well, and takes less time.
       if (owners.get(key) !== tenant) owners.set(key, tenant)
     },
     forget: ({ datastore }, record) => {
-      owners.delete(keyOf(datastore, record))
+      owners.delete(toCacheKey(datastore, record))
     }
   }
 }
@@ -52,8 +52,8 @@ export function ownershipCache ({ max = 200_000 }: { readonly max?: number } = {
  * The {@link Ownership} of one bulk job, apart from that of requests and smaller: a job sees most records only once,
  * and would push out everything that requests use.
  */
-export function jobOwnershipCache (shared: Ownership): Ownership {
-  const own = ownershipCache({ max: maxOfWork })
+export function createJobOwnershipCache (shared: Ownership): Ownership {
+  const own = createOwnershipCache({ max: maxJobRecords })
   return {
     isKnown: (owner, record) => own.isKnown(owner, record) || shared.isKnown(owner, record),
     remember: (owner, record) => { own.remember(owner, record) },
@@ -64,8 +64,8 @@ export function jobOwnershipCache (shared: Ownership): Ownership {
   }
 }
 
-const maxOfWork = 20_000
+const maxJobRecords = 20_000
 
-function keyOf (datastore: string, record: string): string {
+function toCacheKey (datastore: string, record: string): string {
   return `${datastore} ${record}`
 }

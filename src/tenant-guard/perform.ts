@@ -3,7 +3,7 @@ import { toReference, withAccessReport } from './access.js'
 import { batch } from './bundles/batch.js'
 import { conditionalCreate, conditionalDelete, conditionalPatch, conditionalUpdate } from './writes/conditional.js'
 import type { TenantContext } from './tenant-context.js'
-import { patientEverything } from './operations/everything.js'
+import { fetchPatientEverything } from './operations/everything.js'
 import type { FhirResponse } from './fhir-answer.js'
 import type { FhirInteraction } from './interaction.js'
 import { fhirRead, fhirVersionRead } from './reads/fhir-read.js'
@@ -21,7 +21,7 @@ type Performers = {
 }
 
 /** A proxy forwards a terminology question through the guard's passage, and a job performs an export. */
-const carriedElsewhere = async (): Promise<never> => { throw new Failure('METHOD_NOT_ALLOWED') }
+const rejectNotAllowed = async (): Promise<never> => { throw new Failure('METHOD_NOT_ALLOWED') }
 
 /** What performs each kind of interaction. */
 const handlers: Performers = {
@@ -38,10 +38,10 @@ const handlers: Performers = {
   'conditional-patch': conditionalPatch,
   delete: fhirDelete,
   'conditional-delete': conditionalDelete,
-  everything: patientEverything,
+  everything: fetchPatientEverything,
   validate,
-  terminology: carriedElsewhere,
-  export: carriedElsewhere,
+  terminology: rejectNotAllowed,
+  export: rejectNotAllowed,
   batch: (context, request) => batch(context, request, interaction => execute(context, interaction)),
   transaction: (context, request) => transaction(context, request, interaction => execute(context, interaction))
 }

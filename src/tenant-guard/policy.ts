@@ -118,7 +118,7 @@ export const policy: Readonly<Record<InteractionKind, Rule>> = {
 }
 
 /** The policy as the documentation prints it, a line for each interaction. */
-export function policyTable (): string {
+export function formatPolicyTable (): string {
   const rows = Object.entries(policy).map(
     ([kind, { scopes, isolation }]) =>
       `| ${kind} | ${scopes === 'entries' ? 'as its entries' : scopes.join(', ')} | ${isolation} |`
@@ -129,25 +129,25 @@ export function policyTable (): string {
 }
 
 /** An effect that a key must permit; without a type, on records of any. */
-interface NeededScope { readonly effect: 'read' | 'write', readonly type?: string }
+interface RequiredScope { readonly effect: 'read' | 'write', readonly type?: string }
 
 /**
  * Everything that a key must permit for an interaction: besides what the interaction does to its own type, to read each
  * type whose records decide about the response, since a client could find out their contents by such a request.
  */
-export function neededScopes (interaction: FhirInteraction): readonly NeededScope[] {
+export function listRequiredScopes (interaction: FhirInteraction): readonly RequiredScope[] {
   const { on, scopes } = policy[interaction.kind]
-  if (scopes === 'entries') return 'references' in interaction ? readingOf(criteriaTypes(interaction)) : []
+  if (scopes === 'entries') return 'references' in interaction ? toReadScopes(listCriteriaTypes(interaction)) : []
   const type = on === 'shared' ? {} : { type: interaction.type }
-  return [...scopes.map(effect => ({ effect, ...type })), ...readingOf(typesLookedInto(interaction))]
+  return [...scopes.map(effect => ({ effect, ...type })), ...toReadScopes(listInspectedTypes(interaction))]
 }
 
-const readingOf = (types: readonly string[]): NeededScope[] => types.map(type => ({ effect: 'read', type }))
+const toReadScopes = (types: readonly string[]): RequiredScope[] => types.map(type => ({ effect: 'read', type }))
 
-const criteriaTypes = ({ references }: Pick<Transaction, 'references'>): string[] =>
+const listCriteriaTypes = ({ references }: Pick<Transaction, 'references'>): string[] =>
   [...references.values()].map(({ type }) => type)
 
-function typesLookedInto (interaction: FhirInteraction): readonly string[] {
+function listInspectedTypes (interaction: FhirInteraction): readonly string[] {
   switch (interaction.kind) {
     case 'search':
       return [...(interaction.joins ?? []).flatMap(({ types }) => types), interaction.within?.type ?? []].flat()

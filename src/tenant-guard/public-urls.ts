@@ -1,6 +1,6 @@
 import type { BackendResponse } from '../backends/backend.js'
 import { parseStored, printJson } from '../json/json.js'
-import { namesMemberTwice } from '../json/scan.js'
+import { hasDuplicateMember } from '../json/scan.js'
 import type { TenantContext } from './tenant-context.js'
 
 /**
@@ -16,7 +16,7 @@ export function rewriteUrlsInText (
   context: Pick<TenantContext, 'backend' | 'fhirBase'>,
   { body }: Pick<BackendResponse, 'body'>
 ): string {
-  return rewriteUrls(context, textAsChecked(body))
+  return rewriteUrls(context, toUnambiguousJson(body))
 }
 
 /** How deep brackets are nested in a record where its tags are. */
@@ -26,18 +26,18 @@ const tagDepth = 4
  * The JSON text of one record, or another that says what was checked: a text that escapes its slashes hides URLs from
  * the replacement, and one that names a member twice may be another record to its reader.
  */
-export function textAsChecked (text: string): string {
-  return text.includes('\\/') || namesMemberTwice(text, tagDepth) ? printJson(parseStored(text)) : text
+export function toUnambiguousJson (text: string): string {
+  return text.includes('\\/') || hasDuplicateMember(text, tagDepth) ? printJson(parseStored(text)) : text
 }
 
 /** A URL from the datastore, relative to its base URL; undefined for the base itself and if it leads anywhere else. */
-export function relativeToBase (url: string, { backend: { baseUrl } }: TenantContext): string | undefined {
-  const { path = '', search = '' } = belowBase(url, baseUrl) ?? {}
+export function toRelativeUrl (url: string, { backend: { baseUrl } }: TenantContext): string | undefined {
+  const { path = '', search = '' } = parseUrlBelowBase(url, baseUrl) ?? {}
   return path === '' ? undefined : path + search
 }
 
 /** The path of a URL below a base URL, empty for the base itself, and its query; undefined for any other URL. */
-export function belowBase (
+export function parseUrlBelowBase (
   url: string,
   baseUrl: string
 ): { readonly path: string; readonly search: string } | undefined {

@@ -1,8 +1,8 @@
 import type { ReadRequest } from '../backends/backend.js'
 import { Failure } from '../envelope/failures.js'
 import { isOutOfRange } from '../json/json.js'
-import { parameterOf } from '../mappings/r4/search-parameters.js'
-import { escaped, splitUnescaped } from '../fhir/search-escaping.js'
+import { findSearchParameter } from '../mappings/r4/search-parameters.js'
+import { escapeSearchValue, splitUnescaped } from '../fhir/search-escaping.js'
 import type { SearchParameter } from './interaction.js'
 import { supportsModifier } from './modifiers.js'
 import { isTenantSystem, type Tenant } from './tenant.js'
@@ -37,14 +37,14 @@ export function restrict (
   tenant: Tenant
 ): ReadRequest {
   if (!Number.isInteger(count) || count < 0 || count > maxEntries) {
-    throw refused(`count must be from 0 to ${maxEntries}.`)
+    throw invalidSearch(`count must be from 0 to ${maxEntries}.`)
   }
-  const requested = harmless(type, parameters, tenant)
+  const requested = encodeHarmless(type, parameters, tenant)
   const page: SearchParameter[] = [
     ['_count', String(count)],
     ...(total === undefined ? [] : [['_total', total] as const])
   ]
-  const own = encodeParameters([['_tag', tenantToken(tenant)], ...page, ...shape])
+  const own = encodeParameters([['_tag', formatTenantToken(tenant)], ...page, ...shape])
   const path = `${type}?${requested === '' ? '' : `${requested}&`}${own}`
   if (path.length <= maxPath) return { method: 'GET', path }
   // Some servers read only the form, others only the URL, and HAPI ignores a form that it does not recognize as one.
@@ -59,7 +59,7 @@ export function restrict (
  * The Cache-Control of a search that is never continued. Without no-cache HAPI would respond from an earlier search for
  * a minute; no-store prevents it from saving this one, and cuts the result at 100 matches unless more are requested.
  */
-export const singlePage = (maxMatches: number): string => `no-cache, no-store, max-results=${maxMatches}`
+export const toSinglePageCacheControl = (maxMatches: number): string => `no-cache, no-store, max-results=${maxMatches}`
 
 /** Makes a server refuse an unknown parameter, which it might otherwise ignore and so show too much. */
 export const strictHandling = { prefer: 'handling=strict' }
@@ -68,23 +68,23 @@ export const strictHandling = { prefer: 'handling=strict' }
  * The shape of a search that needs only the identity of each match, and perhaps some elements. Bundles are returned
  * whole, because HAPI would apply `_elements` to its response, which is a Bundle too.
  */
-export const identityElements = (type: string, elements: readonly string[] = []): readonly SearchParameter[] =>
+export const getIdentityElements = (type: string, elements: readonly string[] = []): readonly SearchParameter[] =>
   type === 'Bundle' ? [] : [['_elements', ['id', 'meta', ...elements].join(',')]]
 
 /**
  * Conditions on the tenant's own records, encoded: those of a conditional write, and of a client's criteria.
  * @throws {Failure} as {@link restrict}
  */
-export function tenantCriteria (
+export function encodeTenantCriteria (
   { type, parameters }: Pick<SearchRequest, 'type' | 'parameters'>,
   tenant: Tenant
 ): string {
-  return [harmless(type, parameters, tenant), encodeParameters([['_tag', tenantToken(tenant)]])]
+  return [encodeHarmless(type, parameters, tenant), encodeParameters([['_tag', formatTenantToken(tenant)]])]
     .filter(part => part !== '')
     .join('&')
 }
 
-function harmless (type: string, parameters: readonly SearchParameter[], tenant: Tenant): string {
+function encodeHarmless (type: string, parameters: readonly SearchParameter[], tenant: Tenant): string {
   for (const parameter of parameters) {
     requireHarmless(type, parameter, tenant)
     requireShortNumbers(type, parameter)
@@ -93,8 +93,8 @@ function harmless (type: string, parameters: readonly SearchParameter[], tenant:
 }
 
 /** The value of `_tag` that only the tenant's records match. */
-export function tenantToken ({ system, id }: Tenant): string {
-  return `${escaped(system)}|${escaped(id)}`
+export function formatTenantToken ({ system, id }: Tenant): string {
+  return `${escapeSearchValue(system)}|${escapeSearchValue(id)}`
 }
 
 /** Parameters that begin with `_` and look at nothing but the record itself. HAPI silently ignores a misspelt one. */
@@ -111,20 +111,20 @@ function requireHarmless (type: string, [name, value]: SearchParameter, tenant: 
   if (modifier !== undefined && !supportsModifier(type, base, modifier)) throw unknownFilter()
   // A server may ignore an empty value, and without the filter it shows too much.
   if (/^[\s,]*$/.test(value) || value.includes('\0') || !value.isWellFormed()) {
-    throw refused('A filter has no value, or a value that is not text.')
+    throw invalidSearch('A filter has no value, or a value that is not text.')
   }
-  const { kind } = parameterOf(type, base) ?? {}
+  const { kind } = findSearchParameter(type, base) ?? {}
   if (splitUnescaped(value, ',').some(alternative => isEmpty(alternative, kind))) {
-    throw refused(
+    throw invalidSearch(
       'A filter has a value that says nothing, such as | alone or nothing beside a comma. Some servers ignore it and find every record.'
     )
   }
   // HAPI takes any other value for false.
   if (modifier === 'missing' && value !== 'true' && value !== 'false') {
-    throw refused('The modifier :missing takes true or false.')
+    throw invalidSearch('The modifier :missing takes true or false.')
   }
   if (base === '_sort' && !/^-?\w[\w-]*(,-?\w[\w-]*)*$/.test(value)) {
-    throw refused('_sort takes comma-separated names of filters.')
+    throw invalidSearch('_sort takes comma-separated names of filters.')
   }
   if (base === '_tag') requireOtherTag(value, tenant)
 }
@@ -149,9 +149,9 @@ const numeric: ReadonlySet<string | undefined> = new Set(['composite', 'number',
 
 /** HAPI writes a number out in full to compare with it. */
 function requireShortNumbers (type: string, [name, value]: SearchParameter): void {
-  if (!numeric.has(parameterOf(type, name.split(':', 1)[0]!)?.kind)) return
+  if (!numeric.has(findSearchParameter(type, name.split(':', 1)[0]!)?.kind)) return
   const parts = value.split(/[,|$]/).map(part => part.trim().replace(/^[a-z]{2}/, ''))
-  if (parts.some(isOutOfRange)) throw refused('A filter has a number that is too large, too small or too long.')
+  if (parts.some(isOutOfRange)) throw invalidSearch('A filter has a number that is too large, too small or too long.')
 }
 
 function requireOtherTag (value: string, tenant: Tenant): void {
@@ -160,7 +160,7 @@ function requireOtherTag (value: string, tenant: Tenant): void {
     // Whatever a server might take for an escape is one here, and not only those of FHIR.
     const named = system!.replace(/\\(.)/gs, '$1')
     if (code.length !== 1 || named.trim() === '' || isTenantSystem(named, tenant)) {
-      throw refused("_tag takes tags as system|code, with any system except the gateway's own tag system.")
+      throw invalidSearch("_tag takes tags as system|code, with any system except the gateway's own tag system.")
     }
   }
 }
@@ -174,7 +174,7 @@ function unknownFilter (): Failure {
   return new Failure('UNKNOWN_FILTER')
 }
 
-function refused (message: string): Failure {
+function invalidSearch (message: string): Failure {
   return new Failure('BAD_REQUEST', { message })
 }
 
@@ -184,24 +184,24 @@ function refused (message: string): Failure {
  */
 function expandPartialDates (type: string, [name, value]: SearchParameter): SearchParameter {
   const [plain = '', modifier] = name.split(':')
-  const { kind, parts } = parameterOf(type, plain) ?? {}
+  const { kind, parts } = findSearchParameter(type, plain) ?? {}
   const kinds = kind === 'composite' ? parts : [kind]
   if (modifier !== undefined || kinds?.includes('date') !== true) return [name, value]
-  const dated = (one: string): string =>
+  const expandValue = (one: string): string =>
     splitUnescaped(one, '$')
-      .map((part, at) => (kinds[at] === 'date' ? dayOf(part) : part))
+      .map((part, at) => (kinds[at] === 'date' ? expandDate(part) : part))
       .join('$')
-  return [name, splitUnescaped(value, ',').map(dated).join(',')]
+  return [name, splitUnescaped(value, ',').map(expandValue).join(',')]
 }
 
 /** `ge2024-01-01` for `ge2024`, `le2024-06-30` for `le2024-06`. */
-function dayOf (text: string): string {
+function expandDate (text: string): string {
   const [, prefix, year = '', month] = /^(ge|le)(\d{4})(?:-(0[1-9]|1[0-2]))?$/.exec(text) ?? []
   if (prefix === 'ge') return `ge${year}-${month ?? '01'}-01`
-  return prefix === 'le' ? `le${year}-${month ?? '12'}-${lastDay(Number(year), Number(month ?? 12))}` : text
+  return prefix === 'le' ? `le${year}-${month ?? '12'}-${getLastDay(Number(year), Number(month ?? 12))}` : text
 }
 
 /** The calendar is the same every 400 years, and of a year before 100 JavaScript would make another one. */
-function lastDay (year: number, month: number): number {
+function getLastDay (year: number, month: number): number {
   return new Date(Date.UTC(2_000 + year % 400, month, 0)).getUTCDate()
 }

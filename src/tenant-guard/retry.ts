@@ -32,7 +32,7 @@ export function withRetry (backend: Backend, { pause = pauseFor, onBusy = () => 
         hasResponded = true
         return response
       } catch (error) {
-        const seconds = error instanceof Failure ? secondsToWait(error, { attempt, request, hasResponded }) : undefined
+        const seconds = error instanceof Failure ? getWaitSeconds(error, { attempt, request, hasResponded }) : undefined
         if (seconds === undefined) throw error
         onBusy()
         await pause(seconds * 1_000)
@@ -54,30 +54,30 @@ export function isResponseTooLarge (error: unknown): boolean {
 export function mayHaveSucceeded (error: unknown): boolean {
   return (
     error instanceof Failure &&
-    (error.code === 'BACKEND_TIMEOUT' || (error.code === 'BACKEND_ERROR' && isOfTheServer(error)))
+    (error.code === 'BACKEND_TIMEOUT' || (error.code === 'BACKEND_ERROR' && isServerError(error)))
   )
 }
 
 interface Attempt { readonly attempt: number, readonly request: BackendRequest, readonly hasResponded: boolean }
 
-function secondsToWait (failure: Failure, { attempt, request, hasResponded }: Attempt): number | undefined {
+function getWaitSeconds (failure: Failure, { attempt, request, hasResponded }: Attempt): number | undefined {
   if (failure.code === 'BACKEND_UNAVAILABLE') {
-    const isThere = hasResponded || statusOf(failure) !== undefined
+    const isThere = hasResponded || getStatus(failure) !== undefined
     return isThere && attempt <= maxWaits ? Math.min(Number(failure.headers['retry-after']), maxWaitSeconds) : undefined
   }
   const isWorthwhile =
     request.method === 'GET' &&
     failure.code === 'BACKEND_ERROR' &&
-    isOfTheServer(failure) &&
+    isServerError(failure) &&
     !isResponseTooLarge(failure)
   return isWorthwhile && attempt <= maxRepeats ? attempt : undefined
 }
 
 /** A broken connection or a 5xx status; not a refused credential, a redirect or a response that is not FHIR. */
-function isOfTheServer (failure: Failure): boolean {
-  return (statusOf(failure) ?? 500) >= 500
+function isServerError (failure: Failure): boolean {
+  return (getStatus(failure) ?? 500) >= 500
 }
 
-function statusOf ({ cause }: Failure): number | undefined {
+function getStatus ({ cause }: Failure): number | undefined {
   return (cause as { status?: number } | undefined)?.status
 }

@@ -30,7 +30,7 @@ const oftenReferredTo = [
  * Reads them from the datastore's CapabilityStatement, and tries the types of R4 that it leaves out, since records of
  * such a type exist all the same.
  */
-export async function supportedTypes (send: Send): Promise<ServedTypes> {
+export async function discoverServedTypes (send: Send): Promise<ServedTypes> {
   const capabilities = await fetchCapabilities(send)
   const unstated: string[] = []
   for (const type of resourceTypes) {
@@ -38,7 +38,7 @@ export async function supportedTypes (send: Send): Promise<ServedTypes> {
     const headers = { 'cache-control': 'no-cache' }
     if (isTypeServed(await send({ method: 'GET', path: `${type}?_summary=count`, headers }))) unstated.push(type)
   }
-  return servedBy({ ...capabilities, types: [...capabilities.types, ...unstated].sort() })
+  return toServedTypes({ ...capabilities, types: [...capabilities.types, ...unstated].sort() })
 }
 
 /**
@@ -52,7 +52,7 @@ export function isTypeServed (response: BackendResponse): boolean {
 }
 
 /** The types of a datastore with these capabilities. */
-export function servedBy ({ types, hasExport }: Capabilities): ServedTypes {
+export function toServedTypes ({ types, hasExport }: Capabilities): ServedTypes {
   const rank = (type: string): number => (oftenReferredTo.indexOf(type) + 1) || Infinity
   return {
     tenant: types.filter(isTenantType).sort((one, other) => rank(one) === rank(other) ? 0 : rank(one) - rank(other)),

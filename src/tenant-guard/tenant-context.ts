@@ -108,12 +108,12 @@ export function reportIncident (
   onIncident({ ...incident, datastore: backend.name, mode, tenantId: tenant.id })
 }
 
-export function ownershipScope ({ backend, tenant }: TenantContext): OwnershipScope {
+export function getOwnershipScope ({ backend, tenant }: TenantContext): OwnershipScope {
   return { datastore: backend.name, tenant: tenant.id }
 }
 
 /** The binding of a cursor that a request through this context gets. */
-export function cursorBinding (
+export function getCursorBinding (
   { tenant, mode, backend, access }: TenantContext,
   { route, type }: Pick<CursorBinding, 'route' | 'type'>
 ): CursorBinding {
@@ -127,7 +127,7 @@ export function verifyAndRememberOwned (
   request: { readonly type: string; readonly id?: string }
 ): StoredResource | undefined {
   const record = verifyOwned(value, { ...request, tenant: context.tenant })
-  if (record !== undefined) context.ownership.remember(ownershipScope(context), `${record.resourceType}/${record.id}`)
+  if (record !== undefined) context.ownership.remember(getOwnershipScope(context), `${record.resourceType}/${record.id}`)
   return record
 }
 
@@ -135,23 +135,23 @@ export function verifyAndRememberOwned (
  * The JSON of a response, in which numbers retain their text.
  * @param message for the client if the JSON is incomplete, in place of the catalog's remedy
  */
-export function jsonOf (response: BackendResponse, message?: string): unknown {
-  return parsed(response, parseStored, message)
+export function parseJson (response: BackendResponse, message?: string): unknown {
+  return parseWith(response, parseStored, message)
 }
 
 /** The JSON of a response that is passed on as text, for the checks alone: its numbers are JavaScript's. */
-export function checkedJsonOf (response: BackendResponse): unknown {
-  return parsed(response, JSON.parse)
+export function parseCheckedJson (response: BackendResponse): unknown {
+  return parseWith(response, JSON.parse)
 }
 
-function parsed (response: BackendResponse, parse: (text: string) => unknown, message?: string): unknown {
+function parseWith (response: BackendResponse, parse: (text: string) => unknown, message?: string): unknown {
   try {
     return parse(response.body)
   } catch {
     // The parser's message quotes the body, so it must not reach the log.
     throw new Failure('BACKEND_ERROR', {
       message,
-      cause: { ...failureCause(response), reason: 'the answer is not whole JSON' }
+      cause: { ...toFailureCause(response), reason: 'the answer is not whole JSON' }
     })
   }
 }
@@ -164,10 +164,10 @@ export function unexpectedResponse (response: BackendResponse, reason: string): 
   if (response.status === 405 || response.status === 501) {
     return new Failure('NOT_IMPLEMENTED', {
       message: 'The datastore behind this gateway does not support this interaction with this resource type.',
-      cause: { ...failureCause(response), reason }
+      cause: { ...toFailureCause(response), reason }
     })
   }
-  return new Failure('BACKEND_ERROR', { cause: { ...failureCause(response), reason } })
+  return new Failure('BACKEND_ERROR', { cause: { ...toFailureCause(response), reason } })
 }
 
 /** The same failure for unknown, deleted and foreign records. */
@@ -176,7 +176,7 @@ export function notFound (): Failure {
 }
 
 /** What the log may say about a response: its status and HAPI's error codes, but none of its text. */
-export function failureCause ({ status, body }: BackendResponse): { status: number, code?: string } {
+export function toFailureCause ({ status, body }: BackendResponse): { status: number, code?: string } {
   const codes = body.match(/HAPI-\d{4}/g)
   return codes === null ? { status } : { status, code: codes.join(' ') }
 }

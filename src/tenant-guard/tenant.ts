@@ -11,13 +11,13 @@ export interface Tenant {
  * differs in case, padding, width, accents or invisible characters only.
  */
 export function isTenantSystem (system: unknown, tenant: Tenant): boolean {
-  return system === tenant.system || (typeof system === 'string' && foldsTo(system, foldedOnce(tenant.system)))
+  return system === tenant.system || (typeof system === 'string' && isFoldedEqual(system, getFolded(tenant.system)))
 }
 
 /** Of the tenant systems alone: there is one. */
 const folded = new Map<string, string>()
 
-function foldedOnce (system: string): string {
+function getFolded (system: string): string {
   const known = folded.get(system)
   if (known !== undefined) return known
   const made = fold(system)
@@ -34,10 +34,10 @@ function fold (text: string): string {
  * Character by character, as far as the text is alike: what normalization retains of each does not depend on its
  * neighbours. Normalization makes eighteen characters of some, and a client may send five million of those.
  */
-function foldsTo (text: string, requested: string): boolean {
+function isFoldedEqual (text: string, requested: string): boolean {
   let found = 0
   for (const character of text) {
-    const stored = foldedCharacter(character)
+    const stored = foldCharacter(character)
     if (!requested.startsWith(stored, found)) return false
     found += stored.length
   }
@@ -49,14 +49,14 @@ function foldsTo (text: string, requested: string): boolean {
  * a few thousand.
  */
 const isDropped = new Uint8Array(0x110000)
-const storedTagOf = new Map<number, string>()
+const foldedCharacters = new Map<number, string>()
 
-function foldedCharacter (character: string): string {
+function foldCharacter (character: string): string {
   const code = character.codePointAt(0)!
-  const known = isDropped[code] === 1 ? '' : storedTagOf.get(code)
+  const known = isDropped[code] === 1 ? '' : foldedCharacters.get(code)
   if (known !== undefined) return known
   const stored = fold(character)
   if (stored === '') isDropped[code] = 1
-  else storedTagOf.set(code, stored)
+  else foldedCharacters.set(code, stored)
   return stored
 }

@@ -25,6 +25,6 @@ export function verifyOwned (value: unknown, { tenant, type, id }: Expected): St
 function belongsTo (resource: FhirResource, tenant: Tenant): boolean {
   const tags: unknown = resource.meta?.tag
   if (!Array.isArray(tags)) return false
-  const marks = tags.filter(tag => isTenantSystem(tag?.system, tenant))
-  return marks.length === 1 && marks[0].system === tenant.system && marks[0].code === tenant.id
+  const tenantTags = tags.filter(tag => isTenantSystem(tag?.system, tenant))
+  return tenantTags.length === 1 && tenantTags[0].system === tenant.system && tenantTags[0].code === tenant.id
 }

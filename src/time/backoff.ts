@@ -5,15 +5,15 @@ interface BackoffBounds {
 }
 
 /** Twice as long after each failure in a row, of which there were so many before this one. */
-export function backoff ({ firstMs, maxMs }: BackoffBounds, failuresBefore: number): number {
+export function getBackoffMs ({ firstMs, maxMs }: BackoffBounds, failuresBefore: number): number {
   return Math.min(firstMs * 2 ** failuresBefore, maxMs)
 }
 
 /** The same, less up to a half of it at random: many processes that lost something at once do not come back in step. */
-export function jitteredBackoff (
+export function getJitteredBackoffMs (
   bounds: BackoffBounds,
   failuresBefore: number,
   random: () => number = Math.random
 ): number {
-  return backoff(bounds, failuresBefore) * (1 - random() / 2)
+  return getBackoffMs(bounds, failuresBefore) * (1 - random() / 2)
 }

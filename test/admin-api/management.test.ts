@@ -1,14 +1,14 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import t, { type Test } from 'tap'
 import { operations } from '../../src/control-plane/admin-api/operations.js'
-import { managementDocument } from '../../src/control-plane/admin-api/document.js'
+import { buildManagementDocument } from '../../src/control-plane/admin-api/document.js'
 import type { NamedOperation } from '../../src/control-plane/admin-api/operation.js'
 import type { TokenRole } from '../../src/control-plane/store/token-store.js'
 import { startGateway, type TestGateway } from '../harness/gateway.js'
 import { lintDocument } from '../openapi/lint.js'
 
 /** A program with a token of its own. */
-async function program (gateway: TestGateway, role: TokenRole, tenantId?: string) {
+async function createTokenClient (gateway: TestGateway, role: TokenRole, tenantId?: string) {
   const { secret, tokenId } = await gateway.control.tokens.create({ role, tenantId, name: 'a test token' }, 'test')
   const send = async (method: string, path: string, body?: object, headers: Record<string, string> = {}) => {
     const response = await gateway.inject({
@@ -27,9 +27,9 @@ async function program (gateway: TestGateway, role: TokenRole, tenantId?: string
 }
 
 /** Two organizations, each with a key, a member, an invitation and a token, and what their ids are. */
-async function world (t: Test) {
+async function startScene (t: Test) {
   const gateway = await startGateway(t)
-  const operator = await program(gateway, 'operator')
+  const operator = await createTokenClient(gateway, 'operator')
   const tenants = await Promise.all(['one', 'two'].map(async name => {
     const { body: { data: { tenantId } } } = await operator.send('POST', 'organizations', { name, plan: 'pro' })
     const {
@@ -50,8 +50,8 @@ async function world (t: Test) {
     )
     return {
       ids: { tenantId, keyId, memberId, invitationId, tokenId, webhookId },
-      admin: await program(gateway, 'admin', tenantId),
-      viewer: await program(gateway, 'viewer', tenantId)
+      admin: await createTokenClient(gateway, 'admin', tenantId),
+      viewer: await createTokenClient(gateway, 'viewer', tenantId)
     }
   }))
   return { gateway, operator, one: tenants[0]!, two: tenants[1]! }
@@ -77,12 +77,12 @@ const queries: Readonly<Record<string, string>> = {
   readUsage: '?from=2030-01-01T00:00:00Z&to=2030-01-03T00:00:00Z&by=day'
 }
 
-const pathOf = ({ path, id }: Pick<NamedOperation, 'path' | 'id'>, ids: Readonly<Record<string, string>>) =>
+const buildPath = ({ path, id }: Pick<NamedOperation, 'path' | 'id'>, ids: Readonly<Record<string, string>>) =>
   path.slice(1).replaceAll(/:(\w+)/g, (_, name: string) => (name === 'month' ? '2030-01' : ids[name]!)) +
   (queries[id] ?? '')
 
 /** Everything that the control plane stores, but sessions and times of use. */
-async function stored ({ control }: TestGateway): Promise<string> {
+async function readStored ({ control }: TestGateway): Promise<string> {
   const organizations = await control.organizations.list()
   const parts = await Promise.all(
     [undefined, ...organizations.map(({ tenantId }) => tenantId)].map(async tenantId => [
@@ -93,13 +93,13 @@ async function stored ({ control }: TestGateway): Promise<string> {
       tenantId === undefined ? [] : await control.webhooks.list({ tenantId, mode: 'test' })
     ])
   )
-  return JSON.stringify([organizations, parts, await control.auditTrail({ limit: 1000 })])
+  return JSON.stringify([organizations, parts, await control.listAuditEntries({ limit: 1000 })])
 }
 
 t.test('every operation answers an operator with what the document says', { timeout: 300_000 }, async t => {
-  const { operator, one } = await world(t)
+  const { operator, one } = await startScene(t)
   const ajv = new Ajv2020({ strict: false, formats: { 'date-time': true } })
-  for (const { id, method, path, responseSchema: answer, body } of [...operations].sort(
+  for (const { id, method, path, responseSchema, body } of [...operations].sort(
     (a, b) => Number(a.method === 'DELETE') - Number(b.method === 'DELETE')
   )) {
     t.equal(body === undefined, bodies[id] === undefined, `${id}: the test has a body where the operation has one`)
@@ -109,10 +109,10 @@ t.test('every operation answers an operator with what the document says', { time
         data: { keyId }
       }
     } = await operator.send('POST', `organizations/${one.ids.tenantId}/keys`, { name: id, mode: 'test' })
-    const answered = await operator.send(method, pathOf({ path, id }, { ...one.ids, keyId }), bodies[id])
-    t.ok(answered.status === 200 || answered.status === 201, `${id}: ${answered.status} ${answered.body.message ?? ''}`)
-    t.ok(ajv.validate(answer, answered.body.data), `${id}: ${JSON.stringify(ajv.errors)}`)
-    t.equal(answered.headers['cache-control'], 'no-store')
+    const response = await operator.send(method, buildPath({ path, id }, { ...one.ids, keyId }), bodies[id])
+    t.ok(response.status === 200 || response.status === 201, `${id}: ${response.status} ${response.body.message ?? ''}`)
+    t.ok(ajv.validate(responseSchema, response.body.data), `${id}: ${JSON.stringify(ajv.errors)}`)
+    t.equal(response.headers['cache-control'], 'no-store')
   }
 })
 
@@ -120,14 +120,14 @@ t.test(
   'to an admin or viewer of another organization everything is what never was, and stays as it is',
   { timeout: 300_000 },
   async t => {
-    const { gateway, one, two } = await world(t)
+    const { gateway, one, two } = await startScene(t)
     const unknown = Object.fromEntries(Object.keys(one.ids).map(name => [name, `${name.slice(0, 3)}-nothing`]))
-    const before = await stored(gateway)
+    const before = await readStored(gateway)
     for (const who of ['admin', 'viewer'] as const) {
       for (const { id, method, path } of operations.filter(({ path }) => path.includes(':'))) {
         const [foreign, none] = [
-          await two[who].send(method, pathOf({ path, id }, one.ids), bodies[id]),
-          await two[who].send(method, pathOf({ path, id }, unknown), bodies[id])
+          await two[who].send(method, buildPath({ path, id }, one.ids), bodies[id]),
+          await two[who].send(method, buildPath({ path, id }, unknown), bodies[id])
         ]
         t.equal(foreign.status, 404, `${who} ${id}`)
         const {
@@ -143,7 +143,7 @@ t.test(
         t.same([rest, meta], [otherRest, otherMeta], `${who} ${id}: the same words`)
       }
     }
-    t.equal(await stored(gateway), before, 'nothing changed')
+    t.equal(await readStored(gateway), before, 'nothing changed')
     const {
       body: { data: seen }
     } = await two.admin.send('GET', 'organizations')
@@ -155,17 +155,17 @@ t.test(
   "a viewer looks and changes nothing, and what is the operator's is no admin's",
   { timeout: 300_000 },
   async t => {
-    const { gateway, one } = await world(t)
-    const before = await stored(gateway)
+    const { gateway, one } = await startScene(t)
+    const before = await readStored(gateway)
     for (const { id, method, path } of operations.filter(({ method }) => method !== 'GET')) {
-      const answered = await one.viewer.send(method, pathOf({ path, id }, one.ids), bodies[id])
-      t.ok([403, 404].includes(answered.status), `${id}: ${answered.status}`)
+      const response = await one.viewer.send(method, buildPath({ path, id }, one.ids), bodies[id])
+      t.ok([403, 404].includes(response.status), `${id}: ${response.status}`)
     }
     for (const { id, method, path } of operations.filter(({ id }) =>
       /OfOperators$|^createOrganization$|^listGateways$|^listWholeAuditTrail$/.test(id)
     )) {
-      const answered = await one.admin.send(method, pathOf({ path, id }, one.ids), bodies[id])
-      t.ok([403, 404].includes(answered.status), `${id}: ${answered.status}`)
+      const response = await one.admin.send(method, buildPath({ path, id }, one.ids), bodies[id])
+      t.ok([403, 404].includes(response.status), `${id}: ${response.status}`)
     }
     t.match(await one.admin.send('PATCH', `organizations/${one.ids.tenantId}`, { plan: 'enterprise' }), { status: 403 })
     t.match(
@@ -184,7 +184,7 @@ t.test(
       { status: 422 }
     )
     t.match(await one.admin.send('PATCH', `members/${one.ids.memberId}`, { role: 'operator' }), { status: 422 })
-    t.equal(await stored(gateway), before, 'nothing changed')
+    t.equal(await readStored(gateway), before, 'nothing changed')
     t.match(await one.admin.send('PATCH', `organizations/${one.ids.tenantId}`, { overage: false }), {
       status: 200,
       body: { data: { overage: false } }
@@ -194,8 +194,8 @@ t.test(
 
 t.test('only a good management token opens it, and a revoked one does no longer', async t => {
   const gateway = await startGateway(t)
-  const { send, secret, tokenId } = await program(gateway, 'operator')
-  const gatewayToken = await program(gateway, 'gateway')
+  const { send, secret, tokenId } = await createTokenClient(gateway, 'operator')
+  const gatewayToken = await createTokenClient(gateway, 'gateway')
   const { secret: key } = await gateway.createKey()
   t.match(await send('GET', 'me'), { status: 200, body: { data: { name: `token:${tokenId}`, role: 'operator' } } })
   for (const authorization of [
@@ -218,7 +218,7 @@ t.test('only a good management token opens it, and a revoked one does no longer'
 })
 
 t.test('what is not understood is refused with every field that is wrong, and no value comes back', async t => {
-  const { operator, one } = await world(t)
+  const { operator, one } = await startScene(t)
   const keys = `organizations/${one.ids.tenantId}/keys`
   const wrong = await operator.send('POST', keys, {
     name: '',
@@ -264,7 +264,7 @@ t.test('the document is free of complaints, has every operation, and needs no to
   t.same(ids.sort(), operations.map(({ id }) => id).sort())
   t.equal(new Set(ids).size, ids.length)
   t.same(
-    await lintDocument(JSON.stringify(managementDocument({ version: '1', url: 'https://control.example.org' }))),
+    await lintDocument(JSON.stringify(buildManagementDocument({ version: '1', url: 'https://control.example.org' }))),
     []
   )
 })

@@ -2,10 +2,10 @@ import { mkdtempSync, readFileSync, renameSync, rmSync, statSync, writeFileSync 
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test, type Test } from 'tap'
-import { filesOf, verify } from '../../src/observability/audit-log/chain.js'
+import { listLogFiles, verify } from '../../src/observability/audit-log/chain.js'
 import { run } from '../../src/operator/cli/run.js'
-import { importer } from '../jobs/importing.js'
-import { clientOf } from '../harness/client.js'
+import { createImporter } from '../jobs/importing.js'
+import { createGatewayClient } from '../harness/client.js'
 import { startGateway, type GatewaySettings, type TestGateway } from '../harness/gateway.js'
 
 const ada = { firstName: 'Ada', lastName: 'Byron', birthDate: '1990-03-14' }
@@ -32,12 +32,12 @@ async function startAudited (
   }
 }
 
-const told = ({ action, interaction, type, id, records, outcome, code }: Line) =>
+const formatAccess = ({ action, interaction, type, id, records, outcome, code }: Line) =>
   [action, interaction, type, id, records, outcome, code].filter(part => part !== undefined).join(' ')
 
 test('each access is a line when its answer is there: who did what to which record, and how it ended', async t => {
   const gateway = await startAudited(t)
-  const client = await clientOf(gateway)
+  const client = await createGatewayClient(gateway)
   const created = await client.send('POST', 'patients', ada)
   const { id } = created.data
   t.equal(gateway.lines().length, 1, 'the answer waited for its line')
@@ -48,7 +48,7 @@ test('each access is a line when its answer is there: who did what to which reco
   await client.send('POST', 'patients', { firstName: 5 })
   await client.send('DELETE', `patients/${id}`)
   await client.send('GET', 'usage')
-  t.same(gateway.lines().map(told), [
+  t.same(gateway.lines().map(formatAccess), [
     `C create Patient ${id} 0`, `R read Patient ${id} 0`, 'E search Patient 1 0', `U update Patient ${id} 0`,
     'R read Patient unknown 4 NOT_FOUND', 'C 4', `D delete Patient ${id} 0`, 'R 0'
   ])
@@ -59,20 +59,20 @@ test('each access is a line when its answer is there: who did what to which reco
     mode: 'test',
     route: '/v1/patients'
   })
-  t.match(await verify(filesOf(gateway.file)), { lines: 8, broken: undefined })
+  t.match(await verify(listLogFiles(gateway.file)), { lines: 8, broken: undefined })
   t.equal(statSync(gateway.file).mode & 0o777, 0o600)
 })
 
 test('raw FHIR, and each entry of a batch and a transaction, has its line', async t => {
   const gateway = await startAudited(t)
-  const client = await clientOf(gateway)
+  const client = await createGatewayClient(gateway)
   const resource = { resourceType: 'Patient', name: [{ family: 'Byron' }] }
-  const fhir = (method: string, path: string, body?: unknown) =>
+  const sendFhir = (method: string, path: string, body?: unknown) =>
     client.send(method, `fhir${path}`, body, { 'content-type': 'application/fhir+json' })
-  const { body: { id } } = await fhir('POST', '/Patient', resource)
-  await fhir('GET', '/Patient?family=byron')
-  await fhir('GET', `/Patient/${id}/_history`)
-  const made = await fhir('POST', '', {
+  const { body: { id } } = await sendFhir('POST', '/Patient', resource)
+  await sendFhir('GET', '/Patient?family=byron')
+  await sendFhir('GET', `/Patient/${id}/_history`)
+  const made = await sendFhir('POST', '', {
     resourceType: 'Bundle',
     type: 'transaction',
     entry: [
@@ -81,7 +81,7 @@ test('raw FHIR, and each entry of a batch and a transaction, has its line', asyn
     ]
   })
   const other = made.body.entry[0].response.location.split('/').at(-3)
-  await fhir('POST', '', {
+  await sendFhir('POST', '', {
     resourceType: 'Bundle',
     type: 'batch',
     entry: [
@@ -89,7 +89,7 @@ test('raw FHIR, and each entry of a batch and a transaction, has its line', asyn
       { request: { method: 'DELETE', url: `Patient/${id}` } }
     ]
   })
-  const lines = gateway.lines().map(told)
+  const lines = gateway.lines().map(formatAccess)
   t.same(lines.slice(0, 3), [`C create Patient ${id} 0`, 'E search Patient 1 0', `R history Patient ${id} 1 0`])
   t.same(
     lines.slice(3, 6).sort(),
@@ -100,7 +100,7 @@ test('raw FHIR, and each entry of a batch and a transaction, has its line', asyn
 
 test('a search names what it showed only where that is wanted', async t => {
   const gateway = await startAudited(t, { namesShown: true })
-  const client = await clientOf(gateway)
+  const client = await createGatewayClient(gateway)
   const { data: { id } } = await client.send('POST', 'patients', ada)
   await client.send('GET', 'patients')
   t.same(gateway.lines()[1]!.shown, [`Patient/${id}`])
@@ -122,7 +122,7 @@ test('no content of a record, no secret and nothing of a query is in the log', a
 test('what a bulk job came to is a line that names the job', async t => {
   const gateway = await startAudited(t)
   const { secret } = await gateway.createKey()
-  const { job } = await importer(gateway, secret).run(
+  const { job } = await createImporter(gateway, secret).run(
     [
       { id: 'a', ...ada },
       { id: 'b', ...ada }
@@ -130,12 +130,12 @@ test('what a bulk job came to is a line that names the job', async t => {
     '?resourceType=patients'
   )
   const line = gateway.lines().find(({ requestId }) => requestId === job.id)
-  t.equal(told(line!), 'E import Patient 2 0')
+  t.equal(formatAccess(line!), 'E import Patient 2 0')
 })
 
 test('while lines can\'t be written nothing is done, and when they can everything goes on', async t => {
   const gateway = await startAudited(t)
-  const client = await clientOf(gateway)
+  const client = await createGatewayClient(gateway)
   const { data: { id } } = await client.send('POST', 'patients', ada)
   renameSync(gateway.file, `${gateway.file}.away`)
   t.match(
@@ -149,7 +149,7 @@ test('while lines can\'t be written nothing is done, and when they can everythin
     await new Promise(resolve => setTimeout(resolve, 50))
   }
   t.match(
-    gateway.lines().map(told).slice(0, 2),
+    gateway.lines().map(formatAccess).slice(0, 2),
     [`C create Patient ${id} 0`, `R read Patient ${id} 0`],
     'the read that was answered with 503 had been done, so it is told of'
   )
@@ -158,16 +158,16 @@ test('while lines can\'t be written nothing is done, and when they can everythin
 
 test('where lines are not required, requests are served without them', async t => {
   const gateway = await startAudited(t, { isRequired: false })
-  const client = await clientOf(gateway)
+  const client = await createGatewayClient(gateway)
   renameSync(gateway.file, `${gateway.file}.away`)
   for (let i = 0; i < 3; i++) t.equal((await client.send('GET', 'patients')).status, 200)
 })
 
 test('clinigate audit-log verify says what it found, and ends with 1 when a line was changed or a known one is missing', async t => {
   const gateway = await startAudited(t)
-  const client = await clientOf(gateway)
+  const client = await createGatewayClient(gateway)
   for (let i = 0; i < 3; i++) await client.send('GET', 'patients')
-  const verified = async (...args: string[]) => {
+  const runVerify = async (...args: string[]) => {
     let out = ''
     const code = await run(['audit-log', 'verify', gateway.file, ...args], {
       environment: {},
@@ -181,13 +181,13 @@ test('clinigate audit-log verify says what it found, and ends with 1 when a line
     })
     return { code, ...JSON.parse(out) }
   }
-  const { last, ...whole } = await verified()
-  t.match(whole, { code: 0, status: 'whole', lines: 3 })
-  t.match(await verified('--known', last), { code: 0, status: 'whole' })
+  const { last, ...result } = await runVerify()
+  t.match(result, { code: 0, status: 'whole', lines: 3 })
+  t.match(await runVerify('--known', last), { code: 0, status: 'whole' })
   await gateway.close()
   const text = readFileSync(gateway.file, 'utf8')
   writeFileSync(gateway.file, text.split('\n').slice(0, 2).join('\n') + '\n')
-  t.match(await verified('--known', last), { code: 1, status: 'shortened' })
+  t.match(await runVerify('--known', last), { code: 1, status: 'shortened' })
   writeFileSync(gateway.file, text.replace('"n":2', '"n":3'))
-  t.match(await verified(), { code: 1, status: 'broken', broken: { line: 2 } })
+  t.match(await runVerify(), { code: 1, status: 'broken', broken: { line: 2 } })
 })

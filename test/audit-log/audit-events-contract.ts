@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Test } from 'tap'
-import { clientOf, type Client } from '../harness/client.js'
-import { fhirServer } from '../harness/fhir-server.js'
+import { createGatewayClient, type Client } from '../harness/client.js'
+import { createFhirClient } from '../harness/fhir-server.js'
 import { startGateway } from '../harness/gateway.js'
 
 const ada = { firstName: 'Ada', lastName: 'Byron', birthDate: '1990-03-14' }
@@ -11,22 +11,22 @@ const record = 'urn:clinigate:tenant:record'
 
 type Event = Readonly<Record<string, any>>
 
-const fhir = (client: Client, method: string, path: string, body?: unknown) =>
+const sendFhir = (client: Client, method: string, path: string, body?: unknown) =>
   client.send(method, `fhir${path}`, body, { 'content-type': 'application/fhir+json', 'cache-control': 'no-cache' })
 
 /** What every datastore must do with the AuditEvents of accesses, and every gateway in front of it. */
-export async function provesAuditEvents (t: Test, fhirUrl: string): Promise<void> {
+export async function testAuditEvents (t: Test, fhirUrl: string): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'clinigate-events-'))
   t.teardown(() => rmSync(folder, { recursive: true }))
   const gateway = await startGateway(t, {
     fhirUrl,
     config: { auditLog: { file: join(folder, 'access.log'), auditEvents: true, namesShown: true } }
   })
-  const client = await clientOf(gateway)
-  const direct = fhirServer(fhirUrl)
-  const stored = async (expected: number): Promise<Event[]> => {
+  const client = await createGatewayClient(gateway)
+  const direct = createFhirClient(fhirUrl)
+  const waitForStored = async (expected: number): Promise<Event[]> => {
     for (;;) {
-      const events = await direct.tagged(client.tenantId, 'AuditEvent')
+      const events = await direct.fetchTagged(client.tenantId, 'AuditEvent')
       if (events.length >= expected) {
         return events.sort((one, other) => (String(one.recorded) < String(other.recorded) ? -1 : 1))
       }
@@ -38,9 +38,9 @@ export async function provesAuditEvents (t: Test, fhirUrl: string): Promise<void
   await client.send('GET', `patients/${id}`)
   await client.send('GET', 'patients?lastName=byron')
   await client.send('GET', 'patients/nobody')
-  const events = await stored(4)
+  const events = await waitForStored(4)
   await t.test('they say who did what to which record, and how it ended', async t => {
-    const told = ({ action, subtype, outcome, outcomeDesc, entity }: Event) =>
+    const formatEvent = ({ action, subtype, outcome, outcomeDesc, entity }: Event) =>
       [
         action,
         subtype[0].code,
@@ -57,7 +57,7 @@ export async function provesAuditEvents (t: Test, fhirUrl: string): Promise<void
         .filter(part => part !== undefined)
         .join(' ')
     t.same(
-      events.map(told).sort(),
+      events.map(formatEvent).sort(),
       [
         `C create 0 Patient/${id} 4`,
         `R read 0 Patient/${id} 4`,
@@ -82,7 +82,7 @@ export async function provesAuditEvents (t: Test, fhirUrl: string): Promise<void
   await t.test(
     'the organization reads them, nobody else does, and a record that was looked at can be deleted',
     async t => {
-      const own = await fhir(
+      const own = await sendFhir(
         client,
         'GET',
         '/AuditEvent?type=http://terminology.hl7.org/CodeSystem/audit-event-type|rest&action=C'
@@ -96,13 +96,13 @@ export async function provesAuditEvents (t: Test, fhirUrl: string): Promise<void
         ['altid=key-of-nobody', 0],
         [`altid=${events[0]!.agent[0].altId}&outcome=4&date=ge2000-01-01`, 1]
       ] as const) {
-        const found = await fhir(client, 'GET', `/AuditEvent?${search}`)
+        const found = await sendFhir(client, 'GET', `/AuditEvent?${search}`)
         t.same([found.status, found.body.total], [200, expected], search)
       }
       t.equal((await client.send('GET', 'audit-events')).status, 200)
-      const other = await clientOf(gateway)
-      t.equal((await fhir(other, 'GET', '/AuditEvent')).body.total, 0)
-      t.equal((await fhir(other, 'GET', `/AuditEvent/${events[0]!.id}`)).status, 404)
+      const other = await createGatewayClient(gateway)
+      t.equal((await sendFhir(other, 'GET', '/AuditEvent')).body.total, 0)
+      t.equal((await sendFhir(other, 'GET', `/AuditEvent/${events[0]!.id}`)).status, 404)
       t.equal((await client.send('DELETE', `patients/${id}`)).status, 200)
     }
   )
@@ -120,14 +120,14 @@ export async function provesAuditEvents (t: Test, fhirUrl: string): Promise<void
       }
       for (const url of [named, found]) {
         const headers = { 'content-type': 'application/json-patch+json' }
-        t.equal((await fhir(client, 'PUT', `/${url}`, { ...event, outcome: '8' })).status, 405, `PUT ${url}`)
+        t.equal((await sendFhir(client, 'PUT', `/${url}`, { ...event, outcome: '8' })).status, 405, `PUT ${url}`)
         t.equal(
           (await client.send('PATCH', `fhir/${url}`, [{ op: 'replace', path: '/outcome', value: '8' }], headers))
             .status,
           405,
           `PATCH ${url}`
         )
-        t.equal((await fhir(client, 'DELETE', `/${url}`)).status, 405, `DELETE ${url}`)
+        t.equal((await sendFhir(client, 'DELETE', `/${url}`)).status, 405, `DELETE ${url}`)
         for (const [method, resource] of [
           ['PUT', { ...event, outcome: '8' }],
           ['PATCH', jsonPatch],
@@ -135,22 +135,22 @@ export async function provesAuditEvents (t: Test, fhirUrl: string): Promise<void
         ] as const) {
           const entry = [{ request: { method, url }, ...(resource && { resource }) }]
           t.equal(
-            (await fhir(client, 'POST', '', { resourceType: 'Bundle', type: 'transaction', entry })).status,
+            (await sendFhir(client, 'POST', '', { resourceType: 'Bundle', type: 'transaction', entry })).status,
             405,
             `${method} ${url} in a transaction`
           )
-          const batch = await fhir(client, 'POST', '', { resourceType: 'Bundle', type: 'batch', entry })
+          const batch = await sendFhir(client, 'POST', '', { resourceType: 'Bundle', type: 'batch', entry })
           t.match(batch.body.entry[0].response.status, /^405/, `${method} ${url} in a batch`)
         }
       }
       const { meta, ...content } = await direct.read('AuditEvent', event.id)
       const { meta: before, ...was } = event
       t.same(JSON.parse(JSON.stringify(content)), JSON.parse(JSON.stringify(was)))
-      const forged = await fhir(client, 'POST', '/AuditEvent', { ...event, id: `clinigate-access-${'0'.repeat(40)}` })
+      const forged = await sendFhir(client, 'POST', '/AuditEvent', { ...event, id: `clinigate-access-${'0'.repeat(40)}` })
       t.equal(forged.status, 201)
       t.notMatch(forged.body.id, /^clinigate-access-/)
       t.equal(
-        (await fhir(client, 'DELETE', `/AuditEvent/${forged.body.id}`)).status,
+        (await sendFhir(client, 'DELETE', `/AuditEvent/${forged.body.id}`)).status,
         204,
         'one of its own it may delete'
       )

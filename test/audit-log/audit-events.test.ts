@@ -7,14 +7,14 @@ import type { AuditBacklogEntry } from '../../src/observability/audit-log/entry.
 import { Failure } from '../../src/envelope/failures.js'
 import type { JobOwner } from '../../src/jobs/model/job.js'
 import type { AccessEvent, AccessEventOutcome } from '../../src/tenant-guard/access-events.js'
-import { json, startFaultyServer } from '../backends/faulty-server.js'
-import { importer } from '../jobs/importing.js'
-import { clientOf } from '../harness/client.js'
-import { fhirServer } from '../harness/fhir-server.js'
+import { sendJson, startFaultyServer } from '../backends/faulty-server.js'
+import { createImporter } from '../jobs/importing.js'
+import { createGatewayClient } from '../harness/client.js'
+import { createFhirClient } from '../harness/fhir-server.js'
 import { startGateway, type GatewaySettings } from '../harness/gateway.js'
 import { startTestSandbox } from '../harness/sandbox.js'
-import { until } from '../harness/until.js'
-import { provesAuditEvents } from './audit-events-contract.js'
+import { waitUntil } from '../harness/until.js'
+import { testAuditEvents } from './audit-events-contract.js'
 
 async function startEventful (t: Test, settings: GatewaySettings = {}) {
   const folder = mkdtempSync(join(tmpdir(), 'clinigate-events-'))
@@ -33,16 +33,16 @@ async function startEventful (t: Test, settings: GatewaySettings = {}) {
 
 test('each access is an AuditEvent of its own organization, in the sandbox', async t => {
   const sandbox = await startTestSandbox(t)
-  await provesAuditEvents(t, sandbox.url)
+  await testAuditEvents(t, sandbox.url)
 })
 
 test('a gateway that is closed stores its last AuditEvents first, and none tells of another one', async t => {
   const sandbox = await startTestSandbox(t)
   const { gateway, lines } = await startEventful(t, { fhirUrl: sandbox.url })
-  const client = await clientOf(gateway)
+  const client = await createGatewayClient(gateway)
   for (let i = 0; i < 120; i++) await client.send('GET', 'patients/nobody')
   await gateway.close()
-  const stored = await fhirServer(sandbox.url).tagged(client.tenantId, 'AuditEvent')
+  const stored = await createFhirClient(sandbox.url).fetchTagged(client.tenantId, 'AuditEvent')
   t.equal(stored.length, 120)
   t.same(
     stored.map(({ id }) => id).sort(),
@@ -57,13 +57,13 @@ test('a bulk job is an AuditEvent, and an import can neither change nor forge on
   const sandbox = await startTestSandbox(t)
   const { gateway, lines } = await startEventful(t, { fhirUrl: sandbox.url })
   const { tenantId, secret } = await gateway.createKey()
-  const imports = importer(gateway, secret)
+  const imports = createImporter(gateway, secret)
   const { job } = await imports.run([{ resourceType: 'Patient', id: 'a' }])
-  const direct = fhirServer(sandbox.url)
-  const ofJob = async () =>
-    (await direct.tagged(tenantId, 'AuditEvent')).find(event => JSON.stringify(event.entity).includes(job.id))
-  await until(async () => await ofJob() !== undefined)
-  const event = (await ofJob())!
+  const direct = createFhirClient(sandbox.url)
+  const findJobEvent = async () =>
+    (await direct.fetchTagged(tenantId, 'AuditEvent')).find(event => JSON.stringify(event.entity).includes(job.id))
+  await waitUntil(async () => await findJobEvent() !== undefined)
+  const event = (await findJobEvent())!
   t.match(event, { action: 'E', outcome: '0', subtype: [{ code: 'operation' }] })
   const { results } = await imports.run([
     { ...event, outcome: '8' },
@@ -73,7 +73,7 @@ test('a bulk job is an AuditEvent, and an import can neither change nor forge on
   const known = new Set(lines().map(({ hash }) => `clinigate-access-${hash.slice(0, 40)}`))
   t.ok(results.every(({ id }) => id === undefined || !id.startsWith('clinigate-access-')))
   t.same(
-    (await direct.tagged(tenantId, 'AuditEvent')).filter(
+    (await direct.fetchTagged(tenantId, 'AuditEvent')).filter(
       ({ id }) => id.startsWith('clinigate-access-') && !known.has(id)
     ),
     []
@@ -85,12 +85,12 @@ test('while a datastore takes no AuditEvents requests are served as ever, and wh
   t.teardown(() => server.close())
   server.answerProbes()
   server.behave((response, request) =>
-    json(request.method === 'GET' ? 404 : 500, { resourceType: 'OperationOutcome' })(response, request)
+    sendJson(request.method === 'GET' ? 404 : 500, { resourceType: 'OperationOutcome' })(response, request)
   )
   const { gateway, lines } = await startEventful(t, { fhirUrl: server.url })
-  const client = await clientOf(gateway)
+  const client = await createGatewayClient(gateway)
   for (let i = 0; i < 3; i++) t.equal((await client.send('GET', 'patients/nobody')).status, 404)
-  await until(() => gateway.logged().some(({ msg }) => msg === 'AuditEvents of accesses are waiting for a datastore'))
+  await waitUntil(() => gateway.logged().some(({ msg }) => msg === 'AuditEvents of accesses are waiting for a datastore'))
   t.equal((await client.send('GET', 'patients/nobody')).status, 404)
   await gateway.close()
   const { tenantId } = client
@@ -101,11 +101,11 @@ test('while a datastore takes no AuditEvents requests are served as ever, and wh
 test('while a datastore rejects AuditEvents for good, requests are served and /health is degraded', async t => {
   const sandbox = await startTestSandbox(t, { readOnlyTypes: ['AuditEvent'] })
   const { gateway } = await startEventful(t, { fhirUrl: sandbox.url })
-  const client = await clientOf(gateway)
+  const client = await createGatewayClient(gateway)
   t.equal((await client.send('GET', 'patients/nobody')).status, 404)
-  const health = async () => (await gateway.inject({ url: '/health' })).json().data
-  await until(async () => (await health()).checks.auditEvents?.status === 'degraded')
-  const { status, checks: { auditEvents } } = await health()
+  const fetchHealth = async () => (await gateway.inject({ url: '/health' })).json().data
+  await waitUntil(async () => (await fetchHealth()).checks.auditEvents?.status === 'degraded')
+  const { status, checks: { auditEvents } } = await fetchHealth()
   t.match({ status, auditEvents }, { status: 'degraded', auditEvents: { reason: /AuditEvent/ } })
   t.equal((await client.send('POST', 'patients', { lastName: 'Byron' })).status, 201)
 })
@@ -116,35 +116,35 @@ test('AuditEvents that a datastore refuses one by one are told of, and the other
   server.answerProbes()
   const sent: any[] = []
   server.behave((response, request) => {
-    if (request.method === 'GET') return json(404, { resourceType: 'OperationOutcome' })(response, request)
+    if (request.method === 'GET') return sendJson(404, { resourceType: 'OperationOutcome' })(response, request)
     const bundle = JSON.parse(server.seen.at(-1)!.body)
     sent.push(bundle)
-    if (bundle.type === 'transaction') return json(422, { resourceType: 'OperationOutcome' })(response, request)
-    json(200, {
+    if (bundle.type === 'transaction') return sendJson(422, { resourceType: 'OperationOutcome' })(response, request)
+    sendJson(200, {
       resourceType: 'Bundle',
       type: 'batch-response',
       entry: bundle.entry.map((_: unknown, at: number) => ({ response: { status: at === 0 ? '422' : '201 Created' } }))
     })(response, request)
   })
   const { gateway, lines } = await startEventful(t, { fhirUrl: server.url })
-  const client = await clientOf(gateway)
+  const client = await createGatewayClient(gateway)
   for (let i = 0; i < 3; i++) await client.send('GET', 'patients/nobody')
   await gateway.close()
-  const told = lines().filter(({ action }) => action === 'unsent')
+  const unsent = lines().filter(({ action }) => action === 'unsent')
   const batches = sent.filter(({ type }) => type === 'batch')
-  t.equal(told.reduce((sum, { records }) => sum + records, 0), batches.length, 'one of each batch')
+  t.equal(unsent.reduce((sum, { records }) => sum + records, 0), batches.length, 'one of each batch')
   t.equal(batches.reduce((sum, { entry }) => sum + entry.length, 0), 3, 'none was sent again')
 })
 
 test('an organization without a datastore has no AuditEvents, and the log says so', async t => {
   const { gateway, lines } = await startEventful(t)
-  const client = await clientOf(gateway, { plan: 'enterprise', mode: 'live' })
+  const client = await createGatewayClient(gateway, { plan: 'enterprise', mode: 'live' })
   t.equal((await client.send('GET', 'patients')).status, 503)
   await gateway.close()
   t.same(lines().map(({ action }) => action), ['R', 'unsent'])
 })
 
-const owner = (tenantId: string): JobOwner => ({
+const buildOwner = (tenantId: string): JobOwner => ({
   tenantId,
   mode: 'test',
   keyId: 'k',
@@ -152,63 +152,63 @@ const owner = (tenantId: string): JobOwner => ({
   plan: 'pro',
   overage: true
 })
-const event = (id: number): AccessEvent => ({ resourceType: 'AuditEvent', id: String(id) })
+const buildEvent = (id: number): AccessEvent => ({ resourceType: 'AuditEvent', id: String(id) })
 
-function opened (parts: Pick<AuditEventsParts, 'store'> & Partial<AuditEventsParts>) {
-  const told: AuditBacklogEntry[] = []
+function openAuditEvents (parts: Pick<AuditEventsParts, 'store'> & Partial<AuditEventsParts>) {
+  const reported: AuditBacklogEntry[] = []
   const log = { info () {}, warn () {}, error () {} }
   const events = new AuditEvents({
     datastoreOf: ({ tenantId }) => tenantId.slice(0, 1),
     reportUnsent: async unsent => {
-      told.push(unsent)
+      reported.push(unsent)
     },
     now: () => new Date(0),
     log,
     pauseMs: 1,
     ...parts
   })
-  return { events, told }
+  return { events, reported }
 }
 
-const down = async () => { throw new Failure('BACKEND_UNAVAILABLE') }
+const throwUnavailable = async () => { throw new Failure('BACKEND_UNAVAILABLE') }
 
 test('memory is bounded for each datastore, so that one which is down costs another one nothing', async t => {
   const stored: string[] = []
-  const { events, told } = opened({
+  const { events, reported } = openAuditEvents({
     maxWaiting: 5,
     store: async (of, some) =>
       of.tenantId === 'a1'
-        ? await down()
+        ? await throwUnavailable()
         : some.map(({ id }): AccessEventOutcome => {
           stored.push(id)
           return 'stored'
         })
   })
-  for (let i = 0; i < 12; i++) events.add(owner('a1'), event(i))
-  for (let i = 0; i < 5; i++) events.add(owner('b1'), event(i))
-  await until(() => stored.length === 5)
+  for (let i = 0; i < 12; i++) events.add(buildOwner('a1'), buildEvent(i))
+  for (let i = 0; i < 5; i++) events.add(buildOwner('b1'), buildEvent(i))
+  await waitUntil(() => stored.length === 5)
   t.same(events.counts, { stored: 5, unsent: 7, waiting: 5 })
-  await until(() => told.length === 1)
-  t.match(told[0], { tenantId: 'a1', action: 'unsent', records: 7 })
+  await waitUntil(() => reported.length === 1)
+  t.match(reported[0], { tenantId: 'a1', action: 'unsent', records: 7 })
   await events.close()
-  t.match(told[1], { tenantId: 'a1', records: 5 })
+  t.match(reported[1], { tenantId: 'a1', records: 5 })
   t.same(events.counts, { stored: 5, unsent: 12, waiting: 0 })
 })
 
 test('what a datastore did not take is stored when it takes it again, in transactions of 100 of one organization', async t => {
   let isDown = true
   const transactions: Array<{ readonly tenantId: string; readonly ids: string[] }> = []
-  const { events, told } = opened({
+  const { events, reported } = openAuditEvents({
     store: async ({ tenantId }, some) => {
-      if (isDown) await down()
+      if (isDown) await throwUnavailable()
       transactions.push({ tenantId, ids: some.map(({ id }) => id) })
       return some.map(() => 'stored')
     }
   })
-  for (let i = 0; i < 250; i++) events.add(owner(i % 2 === 0 ? 'a1' : 'a2'), event(i))
+  for (let i = 0; i < 250; i++) events.add(buildOwner(i % 2 === 0 ? 'a1' : 'a2'), buildEvent(i))
   await new Promise(resolve => setTimeout(resolve, 10))
   isDown = false
-  await until(() => events.counts.stored === 250)
+  await waitUntil(() => events.counts.stored === 250)
   await events.close()
   t.ok(
     transactions.every(
@@ -216,41 +216,41 @@ test('what a datastore did not take is stored when it takes it again, in transac
     )
   )
   t.equal(new Set(transactions.flatMap(({ ids }) => ids)).size, 250)
-  t.same(told, [])
+  t.same(reported, [])
 })
 
 test('what a datastore takes only later waits for it, and the others are stored', async t => {
   let request = 0
-  const { events, told } = opened({
+  const { events, reported } = openAuditEvents({
     store: async (_, some) => {
       request++
       return some.map(({ id }): AccessEventOutcome => (id === '1' && request < 4 ? 'again' : 'stored'))
     }
   })
-  for (let i = 0; i < 3; i++) events.add(owner('a1'), event(i))
-  await until(() => events.counts.stored === 3)
+  for (let i = 0; i < 3; i++) events.add(buildOwner('a1'), buildEvent(i))
+  await waitUntil(() => events.counts.stored === 3)
   t.equal(request, 4)
   await events.close()
-  t.same(told, [])
-  events.add(owner('a1'), event(4))
-  t.match(told, [{ tenantId: 'a1', records: 1 }], 'what comes after the end is told as given up')
+  t.same(reported, [])
+  events.add(buildOwner('a1'), buildEvent(4))
+  t.match(reported, [{ tenantId: 'a1', records: 1 }], 'what comes after the end is told as given up')
 })
 
 test('a datastore that does not answer holds up the end no longer than it may', async t => {
-  let answer = () => {}
-  const { events, told } = opened({
+  let release = () => {}
+  const { events, reported } = openAuditEvents({
     closingMs: 20,
     store: async (_, some) => {
       await new Promise<void>(resolve => {
-        answer = resolve
+        release = resolve
       })
       return some.map(() => 'stored')
     }
   })
-  events.add(owner('a1'), event(1))
+  events.add(buildOwner('a1'), buildEvent(1))
   await events.close()
-  t.match(told, [{ records: 1 }])
-  answer()
+  t.match(reported, [{ records: 1 }])
+  release()
   await new Promise(resolve => setTimeout(resolve, 5))
   t.same(events.counts, { stored: 0, unsent: 1, waiting: 0 }, 'what was given up is not counted again')
 })

@@ -3,25 +3,25 @@ import t, { type Test } from 'tap'
 import { Breaker, CircuitOpen } from '../../src/backends/breaker.js'
 import { HttpBackend, probePath, type HttpBackendOptions } from '../../src/backends/http-backend.js'
 import type { Dispatcher } from 'undici'
-import { until } from '../harness/until.js'
-import { json, startFaultyServer, type Behaviour } from './faulty-server.js'
+import { waitUntil } from '../harness/until.js'
+import { sendJson, startFaultyServer, type Behaviour } from './faulty-server.js'
 
 const read = { method: 'GET', path: 'Patient/1' } as const
 const write = { method: 'POST', path: 'Patient', body: '{}' } as const
 const file = { path: 'Binary/1', accept: ['application/fhir+ndjson'], signal: new AbortController().signal }
 
 const reset: Behaviour = response => { response.socket!.destroy() }
-const silent: Behaviour = () => {}
+const neverRespond: Behaviour = () => {}
 /** A server that answers what a breaker asks, whatever becomes of others. */
-const alive =
+const withProbeResponse =
   (others: Behaviour): Behaviour =>
     (response, request) =>
-      (request.url!.endsWith(probePath) ? json(404, {}) : others)(response, request)
+      (request.url!.endsWith(probePath) ? sendJson(404, {}) : others)(response, request)
 
 /** So long that a busy machine is no silence. */
 const neverMs = 3_600_000
 
-async function guarded (
+async function startWithBreaker (
   t: Test,
   { silenceMs = neverMs, ...options }: Partial<HttpBackendOptions> & { readonly silenceMs?: number } = {}
 ) {
@@ -54,34 +54,34 @@ async function guarded (
 }
 
 t.test('a datastore that is down is asked by its breaker alone, and by everybody again once it answers', async t => {
-  const { server, breaker, backend, states, codeOf } = await guarded(t)
+  const { server, breaker, backend, states, codeOf } = await startWithBreaker(t)
   t.equal(await codeOf(backend.send(read)), 'ok')
   server.behave(reset)
   t.equal(await codeOf(backend.send(write)), 'BACKEND_ERROR')
-  await until(() => breaker.state === 'open')
+  await waitUntil(() => breaker.state === 'open')
   server.seen.length = 0
-  const ways: Array<() => Promise<unknown>> = [
+  const calls: Array<() => Promise<unknown>> = [
     () => backend.send(read),
     () => backend.send(write),
     () => backend.stream(file)
   ]
-  for (const way of ways) {
-    await t.rejects(way(), { code: 'BACKEND_UNAVAILABLE', status: 503, headers: { 'retry-after': /^\d+$/ } })
+  for (const call of calls) {
+    await t.rejects(call(), { code: 'BACKEND_UNAVAILABLE', status: 503, headers: { 'retry-after': /^\d+$/ } })
   }
-  await until(() => server.seen.length > 2)
+  await waitUntil(() => server.seen.length > 2)
   t.strictSame([...new Set(server.seen.map(({ url }) => url))], [`/${probePath}`])
-  server.behave(json(200, {}))
-  await until(() => breaker.state === 'closed')
+  server.behave(sendJson(200, {}))
+  await waitUntil(() => breaker.state === 'closed')
   t.equal(await codeOf(backend.send(write)), 'ok')
   t.strictSame(states, ['open', 'closed'])
 })
 
 t.test('trouble with one request shuts out no other one, as long as the server answers', async t => {
-  const { server, breaker, backend, states, codeOf } = await guarded(t, { totalTimeoutMs: 100 })
-  for (const behaviour of [reset, silent, json(500, {}), json(503, {})]) {
-    server.behave(alive(behaviour))
+  const { server, breaker, backend, states, codeOf } = await startWithBreaker(t, { totalTimeoutMs: 100 })
+  for (const behaviour of [reset, neverRespond, sendJson(500, {}), sendJson(503, {})]) {
+    server.behave(withProbeResponse(behaviour))
     await Promise.all(Array.from({ length: 10 }, () => codeOf(backend.send(write))))
-    await until(() => server.seen.some(({ url }) => url === `/${probePath}`))
+    await waitUntil(() => server.seen.some(({ url }) => url === `/${probePath}`))
     await pause(50)
     t.equal(breaker.state, 'closed')
   }
@@ -89,9 +89,9 @@ t.test('trouble with one request shuts out no other one, as long as the server a
 })
 
 t.test('what a server answers knowingly is no trouble, and nobody looks after it', async t => {
-  const { server, breaker, backend, codeOf } = await guarded(t)
+  const { server, breaker, backend, codeOf } = await startWithBreaker(t)
   for (const status of [400, 401, 403, 404, 409, 412, 422, 429, 501]) {
-    server.behave(json(status, {}))
+    server.behave(sendJson(status, {}))
     await codeOf(backend.send(write))
     await pause(30)
     t.strictSame(server.seen.filter(({ url }) => url.endsWith(probePath)), [], String(status))
@@ -100,21 +100,21 @@ t.test('what a server answers knowingly is no trouble, and nobody looks after it
 })
 
 t.test('a server that takes requests and answers none is found out while they wait', async t => {
-  const { server, breaker, backend, codeOf } = await guarded(t, { connectTimeoutMs: 300, silenceMs: 50 })
+  const { server, breaker, backend, codeOf } = await startWithBreaker(t, { connectTimeoutMs: 300, silenceMs: 50 })
   const held: Array<() => void> = []
-  server.behave(response => { held.push(() => json(200, {})(response, response.req)) })
+  server.behave(response => { held.push(() => sendJson(200, {})(response, response.req)) })
   const waiting = codeOf(backend.send(write))
-  await until(() => breaker.state === 'open')
+  await waitUntil(() => breaker.state === 'open')
   t.equal(await codeOf(backend.send(write)), 'BACKEND_UNAVAILABLE')
-  server.behave(json(200, {}))
-  for (const answer of held) answer()
+  server.behave(sendJson(200, {}))
+  for (const respond of held) respond()
   t.equal(await waiting, 'ok', 'what it took meanwhile gets its answer')
-  await until(() => breaker.state === 'closed')
+  await waitUntil(() => breaker.state === 'closed')
 })
 
 t.test('a server that is slow and not away is left open, though all its connections wait', async t => {
-  const { server, breaker, backend, codeOf } = await guarded(t, { connections: 2, silenceMs: 50 })
-  server.behave(alive(response => { setTimeout(() => json(200, {})(response, response.req), 300) }))
+  const { server, breaker, backend, codeOf } = await startWithBreaker(t, { connections: 2, silenceMs: 50 })
+  server.behave(withProbeResponse(response => { setTimeout(() => sendJson(200, {})(response, response.req), 300) }))
   t.strictSame(await Promise.all(Array.from({ length: 6 }, () => codeOf(backend.send(write)))), Array(6).fill('ok'))
   t.ok(server.seen.some(({ url }) => url.endsWith(probePath)), 'it was looked at')
   t.equal(breaker.state, 'closed')
@@ -123,8 +123,8 @@ t.test('a server that is slow and not away is left open, though all its connecti
 t.test(
   "files that break off and a proxy's exchanges are trouble too, and a proxy is refused as others are",
   async t => {
-    const { server, breaker, backend } = await guarded(t)
-    const proxied = () =>
+    const { server, breaker, backend } = await startWithBreaker(t)
+    const sendThroughProxy = () =>
       new Promise<Error | null>(resolve =>
         backend.upstream.request({ method: 'GET', path: '/' }, (error, response) => {
           if (error === null) (response as Dispatcher.ResponseData).body.dump().then(() => resolve(null), resolve)
@@ -143,20 +143,20 @@ t.test(
       },
       () => {
         server.behave(reset)
-        return proxied()
+        return sendThroughProxy()
       },
       () => {
-        server.behave(json(500, {}))
-        return proxied()
+        server.behave(sendJson(500, {}))
+        return sendThroughProxy()
       }
     ]
     for (const failure of errors) {
       await pause(30)
       await failure().catch(() => {})
-      await until(() => breaker.state === 'open')
-      t.ok((await proxied()) instanceof CircuitOpen)
-      server.behave(json(200, {}))
-      await until(() => breaker.state === 'closed')
+      await waitUntil(() => breaker.state === 'open')
+      t.ok((await sendThroughProxy()) instanceof CircuitOpen)
+      server.behave(sendJson(200, {}))
+      await waitUntil(() => breaker.state === 'closed')
     }
   }
 )

@@ -29,7 +29,7 @@ export interface FaultyServer {
 export type Behaviour = (response: ServerResponse, request: IncomingMessage) => void
 
 /** Answers with FHIR JSON. */
-export function json (status: number, body: unknown, headers: Record<string, string> = {}): Behaviour {
+export function sendJson (status: number, body: unknown, headers: Record<string, string> = {}): Behaviour {
   return response => {
     response.writeHead(status, { 'content-type': 'application/fhir+json', ...headers }).end(JSON.stringify(body))
   }
@@ -38,10 +38,10 @@ export function json (status: number, body: unknown, headers: Record<string, str
 export async function startFaultyServer (tls?: ServerOptions): Promise<FaultyServer> {
   const seen: Seen[] = []
   let answersProbes = false
-  let behaviours: Behaviour[] = [json(200, { resourceType: 'Patient', id: '1' })]
+  let behaviours: Behaviour[] = [sendJson(200, { resourceType: 'Patient', id: '1' })]
   const listener: RequestListener = async (request, response) => {
     if (answersProbes && request.url!.endsWith(`/${probePath}`)) {
-      return json(404, { resourceType: 'OperationOutcome' })(response, request)
+      return sendJson(404, { resourceType: 'OperationOutcome' })(response, request)
     }
     let body = ''
     for await (const chunk of request) body += chunk

@@ -32,9 +32,9 @@ t.test('what is no reference to a record of this server stays to the byte', asyn
 })
 
 t.test('no text within a resource is taken for a reference', async () => {
-  const piece = fc.constantFrom('"reference":"', base, '/', 'Patient/1', '"', '\\', ' ', ':', '{')
-  fc.assert(fc.property(fc.array(piece, { maxLength: 12 }), pieces => {
-    const text = JSON.stringify({ div: pieces.join('') })
+  const token = fc.constantFrom('"reference":"', base, '/', 'Patient/1', '"', '\\', ' ', ':', '{')
+  fc.assert(fc.property(fc.array(token, { maxLength: 12 }), tokens => {
+    const text = JSON.stringify({ div: tokens.join('') })
     return relativize(text) === text
   }))
 })
@@ -50,18 +50,18 @@ t.test('among the URLs of a Bundle, the references and nothing else are relative
 })
 
 t.test('bytes in which references are said to be relative have no absolute one, however they are printed', async t => {
-  const piece = fc.constantFrom(
+  const token = fc.constantFrom(
     `"reference":"${base}/Patient/1"`, `"reference" : "${base}/Patient/1"`, '"reference":"Patient/1"', ',', ' ', 'x'.repeat(20),
     `"reference":"${base.replaceAll('/', '\\/')}\\/Patient\\/1"`, `"fullUrl":"${base}/Patient/1"`, `"div":"\\"reference\\":\\"${base}/"`
   )
   let relative = 0
-  fc.assert(fc.property(fc.array(piece, { maxLength: 8 }), pieces => {
-    const text = `{${pieces.join('')}}`
-    if (!references.areRelativeIn(Buffer.from(text))) return true
+  fc.assert(fc.property(fc.array(token, { maxLength: 8 }), tokens => {
+    const text = `{${tokens.join('')}}`
+    if (!references.hasOnlyRelativeReferences(Buffer.from(text))) return true
     relative++
     return relativize(text) === text
   }))
   t.ok(relative > 10, `${relative} were`)
-  t.ok(references.areRelativeIn(Buffer.from(`{"fullUrl":"${base}/Patient/1","reference":"Patient/1"}`)))
-  t.notOk(references.areRelativeIn(Buffer.from(`{"x":1,"reference":"${base}/Patient/1"}`)))
+  t.ok(references.hasOnlyRelativeReferences(Buffer.from(`{"fullUrl":"${base}/Patient/1","reference":"Patient/1"}`)))
+  t.notOk(references.hasOnlyRelativeReferences(Buffer.from(`{"x":1,"reference":"${base}/Patient/1"}`)))
 })

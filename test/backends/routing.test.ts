@@ -1,14 +1,14 @@
 import t from 'tap'
 import type { Backend } from '../../src/backends/backend.js'
 import { HttpBackend } from '../../src/backends/http-backend.js'
-import { routing } from '../../src/backends/routing.js'
+import { createRouting } from '../../src/backends/routing.js'
 
-function datastore (name: string): Backend {
+function createBackend (name: string): Backend {
   return new HttpBackend({ name, baseUrl: `http://127.0.0.1/${name}` })
 }
 
-const datastores = { test: datastore('test'), live: datastore('live'), acme: datastore('acme') }
-const backendFor = routing({
+const datastores = { test: createBackend('test'), live: createBackend('live'), acme: createBackend('acme') }
+const backendFor = createRouting({
   plans: ['sandbox', 'starter', 'pro', 'team', 'enterprise'],
   datastores,
   test: 'test',
@@ -49,9 +49,9 @@ t.test('live data of an enterprise without a datastore, or of a plan that nobody
 t.test(
   "an enterprise whose datastore the control plane names has that one, unless it is shared, another's or not there",
   async t => {
-    const own = routing({
+    const own = createRouting({
       plans: ['pro', 'enterprise'],
-      datastores: { ...datastores, bay: datastore('bay') },
+      datastores: { ...datastores, bay: createBackend('bay') },
       test: 'test',
       live: 'live',
       dedicated: { 'tenant-acme': 'acme' }
@@ -85,7 +85,7 @@ t.test('a mode that is neither test nor live goes nowhere', async t => {
 t.test('a name that no datastore has stops the start', async t => {
   t.throws(
     () =>
-      routing({
+      createRouting({
         plans: ['sandbox', 'starter', 'pro', 'team', 'enterprise'],
         datastores,
         test: 'test',
@@ -96,7 +96,7 @@ t.test('a name that no datastore has stops the start', async t => {
   )
   t.throws(
     () =>
-      routing({ plans: ['sandbox', 'starter', 'pro', 'team', 'enterprise'], datastores, test: 'tests', live: 'live' }),
+      createRouting({ plans: ['sandbox', 'starter', 'pro', 'team', 'enterprise'], datastores, test: 'tests', live: 'live' }),
     /tests/
   )
 })

@@ -1,14 +1,14 @@
 import t, { type Test } from 'tap'
-import { fixedAuthorization } from '../../src/backends/authentication/authorization.js'
+import { createFixedAuthorization } from '../../src/backends/authentication/authorization.js'
 import type { StreamRequest } from '../../src/backends/backend.js'
 import { HttpBackend, type HttpBackendOptions } from '../../src/backends/http-backend.js'
 import { Failure } from '../../src/envelope/failures.js'
-import { until } from '../harness/until.js'
+import { waitUntil } from '../harness/until.js'
 import { startFaultyServer, type Behaviour, type FaultyServer } from './faulty-server.js'
 
 const type = 'application/fhir+ndjson'
 
-async function stub (
+async function startStub (
   t: Test,
   options: Partial<HttpBackendOptions> = {}
 ): Promise<{
@@ -36,18 +36,20 @@ async function stub (
   }
 }
 
-const answer = (status: number, headers: Record<string, string>, ...segments: string[]): Behaviour => response => {
-  response.writeHead(status, headers)
-  for (const segment of segments) response.write(segment)
-  response.end()
-}
+const sendSegments =
+  (status: number, headers: Record<string, string>, ...segments: string[]): Behaviour =>
+    response => {
+      response.writeHead(status, headers)
+      for (const segment of segments) response.write(segment)
+      response.end()
+    }
 
 t.test(
   "a file is read as it comes, under the gateway's own credential and for the types that were asked for",
   async t => {
-    const { server, read } = await stub(t, { authorization: fixedAuthorization('Bearer secret') })
-    for (const given of [`${type};charset=utf-8`, 'application/ndjson']) {
-      server.behave(answer(200, { 'content-type': given }, '{}\n', '{"a":1}\n'))
+    const { server, read } = await startStub(t, { authorization: createFixedAuthorization('Bearer secret') })
+    for (const contentType of [`${type};charset=utf-8`, 'application/ndjson']) {
+      server.behave(sendSegments(200, { 'content-type': contentType }, '{}\n', '{"a":1}\n'))
       t.strictSame(await read({ headers: { 'x-request-id': 'r1' } }), { status: 200, text: '{}\n{"a":1}\n' })
       t.match(server.seen, [
         {
@@ -61,41 +63,41 @@ t.test(
 )
 
 t.test('a file may be larger than any answer, and is not held', async t => {
-  const { server, read } = await stub(t, { maxResponseBytes: 1_000 })
-  server.behave(answer(200, { 'content-type': type }, 'x'.repeat(2_000_000)))
+  const { server, read } = await startStub(t, { maxResponseBytes: 1_000 })
+  server.behave(sendSegments(200, { 'content-type': type }, 'x'.repeat(2_000_000)))
   t.equal((await read()).text.length, 2_000_000)
 })
 
 t.test('a file that is not there is an answer without content', async t => {
-  const { server, read } = await stub(t)
+  const { server, read } = await startStub(t)
   for (const status of [404, 410]) {
-    server.behave(answer(status, { 'content-type': 'application/fhir+json' }, '{"secret":1}'))
+    server.behave(sendSegments(status, { 'content-type': 'application/fhir+json' }, '{"secret":1}'))
     t.strictSame(await read(), { status, text: '' })
   }
 })
 
 t.test('trouble is told as that of any request, once and without a second try', async t => {
-  const patient = await stub(t)
-  const hasty = await stub(t, { bodyTimeoutMs: 200, headersTimeoutMs: 200 })
+  const patient = await startStub(t)
+  const hasty = await startStub(t, { bodyTimeoutMs: 200, headersTimeoutMs: 200 })
   const cases: Array<
     [string, Behaviour, { readonly code: string; readonly headers?: object; readonly cause?: object }]
   > = [
-    ['busy', answer(503, { 'retry-after': '7' }), { code: 'BACKEND_UNAVAILABLE', headers: { 'retry-after': '7' } }],
-    ['busy too', answer(429, {}), { code: 'BACKEND_UNAVAILABLE' }],
-    ['broken', answer(500, {}), { code: 'BACKEND_ERROR' }],
+    ['busy', sendSegments(503, { 'retry-after': '7' }), { code: 'BACKEND_UNAVAILABLE', headers: { 'retry-after': '7' } }],
+    ['busy too', sendSegments(429, {}), { code: 'BACKEND_UNAVAILABLE' }],
+    ['broken', sendSegments(500, {}), { code: 'BACKEND_ERROR' }],
     [
       'a redirect',
-      answer(302, { location: 'https://evil.example/' }),
+      sendSegments(302, { location: 'https://evil.example/' }),
       { code: 'BACKEND_ERROR', cause: { reason: 'redirects are not followed' } }
     ],
-    ['a refused credential', answer(401, {}), { code: 'BACKEND_ERROR' }],
-    ['a page of HTML', answer(200, { 'content-type': 'text/html' }, '<html>'), { code: 'BACKEND_ERROR' }],
+    ['a refused credential', sendSegments(401, {}), { code: 'BACKEND_ERROR' }],
+    ['a page of HTML', sendSegments(200, { 'content-type': 'text/html' }, '<html>'), { code: 'BACKEND_ERROR' }],
     [
       'a compressed file',
-      answer(200, { 'content-type': type, 'content-encoding': 'gzip' }, 'x'),
+      sendSegments(200, { 'content-type': type, 'content-encoding': 'gzip' }, 'x'),
       { code: 'BACKEND_ERROR' }
     ],
-    ['no type', answer(200, {}, 'x'), { code: 'BACKEND_ERROR' }],
+    ['no type', sendSegments(200, {}, 'x'), { code: 'BACKEND_ERROR' }],
     [
       'half a file',
       response => {
@@ -127,7 +129,7 @@ t.test('trouble is told as that of any request, once and without a second try', 
     t.ok(error instanceof Failure, name)
     t.match(error, failure, name)
     // A time that is over is told before the server has read what it was sent.
-    await until(() => server.seen.length > 0)
+    await waitUntil(() => server.seen.length > 0)
     t.equal(server.seen.length, 1, name)
   }
   const down = new HttpBackend({ name: 'down', baseUrl: 'http://127.0.0.1:1/fhir' })
@@ -138,7 +140,7 @@ t.test('trouble is told as that of any request, once and without a second try', 
 })
 
 t.test('who waits no more says so, and the reason comes back', async t => {
-  const { server, read } = await stub(t)
+  const { server, read } = await startStub(t)
   server.behave(response => { response.writeHead(200, { 'content-type': type }).write('x') })
   const controller = new AbortController()
   setTimeout(() => controller.abort(new Error('enough')), 50)

@@ -12,7 +12,7 @@ import { Disposables } from '../../src/bootstrap/parts.js'
 import { openDatastores } from '../../src/bootstrap/datastores.js'
 
 /** One server behind three names, two connections to each; it answers what it is asked when it is told to. */
-async function opened (t: Test) {
+async function openTestDatastores (t: Test) {
   const requested: Array<{ readonly url: string, readonly response: ServerResponse }> = []
   const server = createServer(({ url = '' }, response) => {
     // Looks of the circuit are not what is asked.
@@ -20,10 +20,10 @@ async function opened (t: Test) {
     requested.push({ url, response })
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')
-  const url = (name: string) => `http://127.0.0.1:${(server.address() as AddressInfo).port}/${name}`
+  const toUrl = (name: string) => `http://127.0.0.1:${(server.address() as AddressInfo).port}/${name}`
   const directory = mkdtempSync(join(tmpdir(), 'clinigate-'))
   const file = join(directory, 'config.json')
-  const datastores = Object.fromEntries(['test', 'live', 'own'].map(name => [name, { url: url(name), connections: 2 }]))
+  const datastores = Object.fromEntries(['test', 'live', 'own'].map(name => [name, { url: toUrl(name), connections: 2 }]))
   writeFileSync(file, JSON.stringify({ datastores, routing: { dedicated: { acme: 'own' } } }))
   const closers = new Disposables()
   t.teardown(async () => {
@@ -42,7 +42,7 @@ async function opened (t: Test) {
     backendFor,
     asked: requested,
     read: (owner: RoutingKey) => backendFor(owner).send({ method: 'GET', path: `Patient/${owner.tenantId}` }),
-    hasAsked: async (count: number) => {
+    waitForRequests: async (count: number) => {
       while (requested.length < count) await new Promise(resolve => setTimeout(resolve, 5))
     },
     letGo: () => {
@@ -56,19 +56,19 @@ async function opened (t: Test) {
 const test = (tenantId: string): RoutingKey => ({ tenantId, mode: 'test', plan: 'pro' })
 
 t.test('the way of an organization to its datastore is made once, and is no other\'s where it has a share', async t => {
-  const { backendFor } = await opened(t)
+  const { backendFor } = await openTestDatastores(t)
   t.equal(backendFor(test('acme')), backendFor(test('acme')))
-  const ways = new Set(
+  const backends = new Set(
     ['acme', 'bay', 'acme bay', 'test acme'].flatMap(tenantId => [
       backendFor(test(tenantId)),
       backendFor({ tenantId, mode: 'live', plan: 'pro' })
     ])
   )
-  t.equal(ways.size, 8)
+  t.equal(backends.size, 8)
 })
 
 t.test('a change of mode or plan leads to another datastore with the next request', async t => {
-  const { backendFor } = await opened(t)
+  const { backendFor } = await openTestDatastores(t)
   const nameOf = (owner: RoutingKey) => backendFor(owner).name
   for (let i = 0; i < 2; i++) {
     t.equal(nameOf(test('acme')), 'test')
@@ -80,17 +80,17 @@ t.test('a change of mode or plan leads to another datastore with the next reques
 })
 
 t.test('an organization has no more than its share when thousands of others were there since it asked', async t => {
-  const { backendFor, read, asked: requested, hasAsked, letGo } = await opened(t)
+  const { backendFor, read, asked: requested, waitForRequests, letGo } = await openTestDatastores(t)
   const first = backendFor(test('greedy'))
   const responses = [read(test('greedy'))]
-  await hasAsked(1)
+  await waitForRequests(1)
   for (let i = 0; i < 3_000; i++) backendFor(test(`org-${i}`))
   t.not(backendFor(test('greedy')), first, 'ways are not kept for ever')
   responses.push(read(test('greedy')), read(test('other')))
-  await hasAsked(2)
+  await waitForRequests(2)
   t.strictSame(requested.map(({ url }) => url), ['/test/Patient/greedy', '/test/Patient/other'])
   letGo()
-  await hasAsked(1)
+  await waitForRequests(1)
   t.strictSame(requested.map(({ url }) => url), ['/test/Patient/greedy'])
   letGo()
   t.strictSame((await Promise.all(responses)).map(({ status }) => status), [404, 404, 404])

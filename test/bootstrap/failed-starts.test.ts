@@ -8,9 +8,9 @@ import Database from 'better-sqlite3'
 import { sql } from 'kysely'
 import t from 'tap'
 import { lockDirectory } from '../../src/bootstrap/lock-directory.js'
-import { firstStart } from '../../src/bootstrap/startup-message.js'
+import { initializeControlPlane } from '../../src/bootstrap/startup-message.js'
 import { startProcess } from '../../src/bootstrap/process.js'
-import { explainStartupError, namingSettings } from '../../src/bootstrap/startup-errors.js'
+import { explainStartupError, withListenRemedy } from '../../src/bootstrap/startup-errors.js'
 import { loadConfig } from '../../src/config/load.js'
 import { openSqlite } from '../../src/control-plane/store/database/sqlite.js'
 import { openControlStore } from '../../src/control-plane/store/store.js'
@@ -19,7 +19,9 @@ import { buildMain } from '../harness/built.js'
 const built = dirname(buildMain())
 
 /** Runs a program of Node that can write no file beyond a number of blocks of 512 bytes. */
-async function limited (blocks: number, args: readonly string[], env: Record<string, string> = {}): Promise<string> {
+async function runWithSizeLimit (
+  blocks: number, args: readonly string[], env: Record<string, string> = {}
+): Promise<string> {
   const { PATH = '' } = process.env
   return await promisify(execFile)('sh', ['-c', `ulimit -f ${blocks}; exec "$0" "$@"`, process.execPath, ...args], {
     env: { PATH, ...env }
@@ -34,7 +36,7 @@ t.test('a start that finds no room for its databases says so', async t => {
   const CLINIGATE_DATA = t.testdir()
   for (const blocks of [0, 16, 64, 128]) {
     t.match(
-      await limited(blocks, [join(built, 'main.js')], { CLINIGATE_DATA, PORT: '0', LOG_LEVEL: 'silent' }),
+      await runWithSizeLimit(blocks, [join(built, 'main.js')], { CLINIGATE_DATA, PORT: '0', LOG_LEVEL: 'silent' }),
       /^clinigate: the disk .*full.*make room/i,
       `${blocks} blocks`
     )
@@ -45,7 +47,7 @@ t.test('a start that finds no room for its databases says so', async t => {
 t.test('a start at a host name that is unknown names the setting', async t => {
   for (const code of ['ENOTFOUND', 'EAI_AGAIN']) {
     const error = Object.assign(new Error(`getaddrinfo ${code} nope.invalid`), { code, syscall: 'getaddrinfo' })
-    const explained = await namingSettings(Promise.reject(error)).catch(explainStartupError)
+    const explained = await withListenRemedy(Promise.reject(error)).catch(explainStartupError)
     t.match(explained, /host name.*unknown; set HOST/)
     t.notMatch(explainStartupError(error), /HOST/, 'the name of another machine is not taken for that of HOST')
   }
@@ -58,9 +60,9 @@ t.test('a start at a host name that is unknown names the setting', async t => {
 // It left an empty file, with which no later start was possible.
 t.test('a secret of the cursors that found no room on the disk is made by the next start', async t => {
   const directory = t.testdir()
-  const program = `const { cursorSecret } = await import(${JSON.stringify(join(built, 'config', 'secrets.js'))})
-    console.log(cursorSecret({ cursor: {}, dataDirectory: ${JSON.stringify(directory)} }).length)`
-  const start = async (blocks: number) => await limited(blocks, ['--input-type=module', '--eval', program])
+  const program = `const { ensureCursorSecret } = await import(${JSON.stringify(join(built, 'config', 'secrets.js'))})
+    console.log(ensureCursorSecret({ cursor: {}, dataDirectory: ${JSON.stringify(directory)} }).length)`
+  const start = async (blocks: number) => await runWithSizeLimit(blocks, ['--input-type=module', '--eval', program])
   t.match(await start(0), 'EFBIG')
   t.strictSame(readdirSync(directory), [])
   t.equal(await start(1_000), '32\n')
@@ -78,10 +80,10 @@ t.test(
     t.teardown(() => database.close())
     const config = loadConfig({})
     database.exec("CREATE TRIGGER no_room BEFORE INSERT ON keys BEGIN SELECT RAISE(ABORT, 'no room'); END")
-    await t.rejects(firstStart(control, config), { message: 'no room' })
+    await t.rejects(initializeControlPlane(control, config), { message: 'no room' })
     database.exec('DROP TRIGGER no_room')
-    t.match((await firstStart(control, config)).operator, { email: 'operator@clinigate.local', password: /\S{10}/ })
-    t.equal((await firstStart(control, config)).operator, undefined)
+    t.match((await initializeControlPlane(control, config)).operator, { email: 'operator@clinigate.local', password: /\S{10}/ })
+    t.equal((await initializeControlPlane(control, config)).operator, undefined)
   }
 )
 
@@ -125,7 +127,7 @@ t.test('a start that meets a file for a directory, or an address that is not the
 t.test('a data directory that another process uses is refused, also after a restart and a kill', async t => {
   const CLINIGATE_DATA = t.testdir()
   const datastores = { FHIR_TEST_URL: 'http://127.0.0.1:9/test', FHIR_LIVE_URL: 'http://127.0.0.1:9/live' }
-  const run = (processes = '1') => {
+  const startGateway = (processes = '1') => {
     const { PATH = '' } = process.env
     const child = spawn(process.execPath, [join(built, 'main.js')], {
       env: { PATH, CLINIGATE_DATA, ...datastores, CLINIGATE_PROCESSES: processes, PORT: '0', LOG_LEVEL: 'silent' },
@@ -134,20 +136,20 @@ t.test('a data directory that another process uses is refused, also after a rest
     t.teardown(() => child.kill('SIGKILL'))
     return child
   }
-  const started = async (child: ReturnType<typeof run>) => await once(child.stdout!, 'data')
+  const waitUntilStarted = async (child: ReturnType<typeof startGateway>) => await once(child.stdout!, 'data')
   const refused = { message: /^another process of clinigate uses the data directory; .*CLINIGATE_DATA$/ }
-  const first = run()
-  await started(first)
+  const first = startGateway()
+  await waitUntilStarted(first)
   await t.rejects(start({ CLINIGATE_DATA }), refused)
   await t.rejects(start({ CLINIGATE_DATA, CLINIGATE_ROLE: 'control' }), refused)
   first.kill('SIGKILL')
   await once(first, 'close')
-  const second = run('2')
-  await started(second)
+  const second = startGateway('2')
+  await waitUntilStarted(second)
   await t.rejects(start({ CLINIGATE_DATA }), refused, 'the first process of several holds it for all')
   second.kill('SIGTERM')
   await once(second, 'close')
-  await started(run())
+  await waitUntilStarted(startGateway())
 })
 
 t.test('a control plane and a gateway can share a data directory', async t => {

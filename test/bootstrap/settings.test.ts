@@ -3,8 +3,8 @@ import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { createSecureContext, TLSSocket } from 'node:tls'
 import t, { type Test } from 'tap'
-import { ownUrl } from '../../src/bootstrap/own-config.js'
-import { cursorSecret } from '../../src/config/secrets.js'
+import { getOwnUrl } from '../../src/bootstrap/own-config.js'
+import { ensureCursorSecret } from '../../src/config/secrets.js'
 import { ConfigError, loadConfig } from '../../src/config/load.js'
 import { openPostgres } from '../../src/control-plane/store/database/postgres.js'
 
@@ -15,7 +15,7 @@ t.test('the URL of a gateway that listens at an IPv6 address has the address in 
     ['::1', 'http://[::1]:8080'],
     ['127.0.0.1', 'http://127.0.0.1:8080']
   ] as const) {
-    t.equal(ownUrl(loadConfig({ HOST, CLINIGATE_DATA: t.testdir() })), url)
+    t.equal(getOwnUrl(loadConfig({ HOST, CLINIGATE_DATA: t.testdir() })), url)
     t.equal(new URL(url).port, '8080')
   }
 })
@@ -73,7 +73,7 @@ t.test('variables of other programs, and of secrets that the configuration names
   }
 })
 
-function mistakesIn (t: Test, settings: object, environment: Record<string, string> = {}): string[] {
+function getSettingsErrors (t: Test, settings: object, environment: Record<string, string> = {}): string[] {
   const file = join(t.testdir(), 'settings.json')
   writeFileSync(file, JSON.stringify(settings))
   try {
@@ -88,7 +88,7 @@ function mistakesIn (t: Test, settings: object, environment: Record<string, stri
 // One letter too many in a number, and nothing was said of secrets, certificates and routes until the next start.
 t.test('a mistake of one setting hides none of others', async t => {
   t.strictSame(
-    mistakesIn(
+    getSettingsErrors(
       t,
       {
         port: 'x',
@@ -131,25 +131,25 @@ t.test('a mistake of one setting hides none of others', async t => {
 
 t.test('a setting that has not its form is told of once, whatever reads it', async t => {
   t.strictSame(
-    mistakesIn(t, { datastores: null, routing: { live: 'x' } }).map(error => error.split(':')[0]),
+    getSettingsErrors(t, { datastores: null, routing: { live: 'x' } }).map(error => error.split(':')[0]),
     ['datastores']
   )
   t.strictSame(
-    mistakesIn(t, { datastores: { a: null }, routing: { live: 'a' } }).map(error => error.split(':')[0]),
+    getSettingsErrors(t, { datastores: { a: null }, routing: { live: 'a' } }).map(error => error.split(':')[0]),
     ['datastores.a']
   )
   for (const name of ['routing', 'control', 'cursor', 'limits', 'dashboard', 'auditLog', 'role']) {
-    t.strictSame(mistakesIn(t, { [name]: 5 }).map(error => error.split(':')[0]), [name])
+    t.strictSame(getSettingsErrors(t, { [name]: 5 }).map(error => error.split(':')[0]), [name])
   }
   t.strictSame(
-    mistakesIn(t, { dashboard: { localAccounts: false, oidc: 'x' }, cursor: { secretFile: 5 } }).map(
+    getSettingsErrors(t, { dashboard: { localAccounts: false, oidc: 'x' }, cursor: { secretFile: 5 } }).map(
       error => error.split(':')[0]
     ),
     ['cursor.secretFile', 'dashboard.oidc']
   )
 })
 
-function mistakesOf (environment: Record<string, string>): readonly string[] {
+function getConfigErrors (environment: Record<string, string>): readonly string[] {
   try {
     loadConfig(environment)
     return []
@@ -162,24 +162,24 @@ function mistakesOf (environment: Record<string, string>): readonly string[] {
 t.test('a file of authorities that holds none is a mistake, of a datastore and of its token server', async t => {
   const directory = t.testdir({ 'ca.pem': 'a page that asks to sign in' })
   const caFile = join(directory, 'ca.pem')
-  const mistakesWith = (settings: object) => {
+  const getDatastoreErrors = (settings: object) => {
     const file = join(directory, 'config.json')
     writeFileSync(file, JSON.stringify({ datastores: { a: { url: 'https://h', ...settings } } }))
-    return mistakesOf({ CLINIGATE_CONFIG: file, S: 's3cret' })
+    return getConfigErrors({ CLINIGATE_CONFIG: file, S: 's3cret' })
   }
-  t.strictSame(mistakesWith({ caFile }), ['datastores.a.caFile: the file must hold certificates in PEM'])
+  t.strictSame(getDatastoreErrors({ caFile }), ['datastores.a.caFile: the file must hold certificates in PEM'])
   const auth = { type: 'oauth2', tokenUrl: 'https://t/token', clientId: 'c', clientSecretEnv: 'S', caFile }
-  t.strictSame(mistakesWith({ auth }), ['datastores.a.auth: caFile: the file must hold certificates in PEM'])
-  const good = join(import.meta.dirname, '../backends/self-signed.pem')
-  t.strictSame(mistakesWith({ caFile: good, auth: { ...auth, caFile: good } }), [])
+  t.strictSame(getDatastoreErrors({ auth }), ['datastores.a.auth: caFile: the file must hold certificates in PEM'])
+  const validFile = join(import.meta.dirname, '../backends/self-signed.pem')
+  t.strictSame(getDatastoreErrors({ caFile: validFile, auth: { ...auth, caFile: validFile } }), [])
 })
 
 // PostgreSQL and Redis were spoken to with whoever was there.
 t.test('Node\'s switch against verifying certificates is a mistake', async t => {
-  t.match(mistakesOf({ NODE_TLS_REJECT_UNAUTHORIZED: '0' }), [
+  t.match(getConfigErrors({ NODE_TLS_REJECT_UNAUTHORIZED: '0' }), [
     /^NODE_TLS_REJECT_UNAUTHORIZED: .*always verified.*NODE_EXTRA_CA_CERTS/
   ])
-  t.strictSame(mistakesOf({ NODE_TLS_REJECT_UNAUTHORIZED: '1' }), [])
+  t.strictSame(getConfigErrors({ NODE_TLS_REJECT_UNAUTHORIZED: '1' }), [])
 })
 
 // Whoever believed it deleted a good secret for the sake of a file's rights.
@@ -188,7 +188,7 @@ t.test('a start that can\'t read the secret of the cursors says so, and not that
   const file = join(directory, 'cursor.secret')
   // What no user can read, root neither.
   symlinkSync(file, file)
-  t.throws(() => cursorSecret(loadConfig({ CLINIGATE_DATA: directory })), { code: 'ELOOP' })
+  t.throws(() => ensureCursorSecret(loadConfig({ CLINIGATE_DATA: directory })), { code: 'ELOOP' })
 })
 
 const backends = join(import.meta.dirname, '../backends')

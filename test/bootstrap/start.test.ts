@@ -9,7 +9,7 @@ import { openService } from '../../src/bootstrap/service.js'
 import { loadConfig } from '../../src/config/load.js'
 import { ensureDirectory } from '../../src/files/ensure.js'
 import { buildMain } from '../harness/built.js'
-import { until } from '../harness/until.js'
+import { waitUntil } from '../harness/until.js'
 
 const main = buildMain()
 
@@ -29,21 +29,21 @@ t.test('a data directory that cannot be made ends the start at once, and what to
   const directory = t.testdir()
   symlinkSync(join(directory, 'nowhere', 'else'), join(directory, 'link'))
   symlinkSync(join(directory, 'loop'), join(directory, 'loop'))
-  const places = [
+  const paths = [
     join(directory, 'link'),
     join(directory, 'loop', 'x'),
     join(directory, 'a'.repeat(300)),
     ...(existsSync('/proc/self') ? ['/proc/x', '/proc/x/y'] : [])
   ]
-  for (const place of places) {
+  for (const path of paths) {
     t.match(
-      start(place),
+      start(path),
       {
         status: 1,
         signal: null,
         stderr: /^clinigate: \/.* (?:must be|cannot be made) a directory.* CLINIGATE_DATA\n$/
       },
-      place.slice(0, 100)
+      path.slice(0, 100)
     )
   }
   if (existsSync('/proc/self')) {
@@ -65,7 +65,7 @@ t.test('a directory is made with those above it, once, and for this user alone',
   t.equal(statSync(join(path, 'open')).mode & 0o077, 0o055, 'and what is there already stays as it is')
 })
 
-const modesIn = (directory: string) =>
+const readModes = (directory: string) =>
   Object.fromEntries(
     readdirSync(directory)
       .filter(name => /\.db(?:-|$)/.test(name))
@@ -90,20 +90,20 @@ t.test('databases are their user\'s alone in a data directory that all may enter
     })
   for (const round of ['new', 'made before']) {
     const service = await open()
-    const modes = modesIn(CLINIGATE_DATA)
+    const modes = readModes(CLINIGATE_DATA)
     for (const name of ['control', 'keys', 'usage', 'idempotency', 'sandbox-test']) {
       t.equal(modes[`${name}.db`], '600', `${round}: ${name}`)
     }
     t.strictSame([...new Set(Object.values(modes))], ['600'], `${round}, with their logs`)
     await service.close()
-    for (const name of Object.keys(modesIn(CLINIGATE_DATA))) chmodSync(join(CLINIGATE_DATA, name), 0o644)
+    for (const name of Object.keys(readModes(CLINIGATE_DATA))) chmodSync(join(CLINIGATE_DATA, name), 0o644)
   }
 })
 
 const built = dirname(buildMain())
 
 /** What a program of Node writes to standard error when it may have so many files open. */
-async function limited (files: number, args: readonly string[], env: Record<string, string>): Promise<string> {
+async function runWithFileLimit (files: number, args: readonly string[], env: Record<string, string>): Promise<string> {
   const { PATH = '' } = process.env
   return await promisify(execFile)('sh', ['-c', `ulimit -n ${files}; exec "$0" "$@"`, process.execPath, ...args], {
     env: { PATH, ...env },
@@ -120,7 +120,7 @@ t.test('a start or a command that may open too few files says so', async t => {
   for (const files of [100, 200, 300]) {
     for (const args of [['main.js'], ['operator/cli/index.js', 'orgs', 'list']]) {
       t.equal(
-        await limited(files, [join(built, args[0]!), ...args.slice(1)], env),
+        await runWithFileLimit(files, [join(built, args[0]!), ...args.slice(1)], env),
         `clinigate: this process may have only ${files} files open, and needs at least 512; raise its limit (ulimit -n, LimitNOFILE)\n`,
         `${args[0]} with ${files}`
       )
@@ -141,12 +141,12 @@ t.test(
     const child = spawn(process.execPath, [main], {
       env: { PATH, CLINIGATE_DATA: t.testdir(), HOST: '127.0.0.1', PORT: '0' }
     })
-    const said = { out: '', err: '' }
+    const output = { out: '', err: '' }
     child.stdout.on('data', chunk => {
-      said.out += chunk
+      output.out += chunk
     })
     child.stderr.on('data', chunk => {
-      said.err += chunk
+      output.err += chunk
     })
     const ended = once(child, 'close')
     t.teardown(async () => {
@@ -154,10 +154,10 @@ t.test(
       await ended
     })
     // It listens before it makes an operator and an organization.
-    await until(() => said.err.includes('Server listening'))
+    await waitUntil(() => output.err.includes('Server listening'))
     child.kill('SIGTERM')
     t.strictSame(await ended, [0, null])
-    t.match(said.out, /svc_live_\w+/)
-    t.match(said.err, '"msg":"closing"')
+    t.match(output.out, /svc_live_\w+/)
+    t.match(output.err, '"msg":"closing"')
   }
 )

@@ -4,7 +4,7 @@ import { built } from './built.js'
 const { catalog } = await import(join(built, 'envelope', 'failures.js'))
 
 /** What of an answer is not as the contract has it; empty when all is. */
-export function outsideContract ({ status, headers, text }) {
+export function findContractViolations ({ status, headers, text }) {
   let body
   try {
     body = JSON.parse(text)
@@ -34,6 +34,6 @@ export function outsideContract ({ status, headers, text }) {
     'nothing of the inside is shown': !/127\.0\.0\.1|10\.1\.2\.3|<html|\.js:\d+|ECONN|undici/.test(text)
   }
   return Object.entries(rules)
-    .filter(([, isKept]) => !isKept)
+    .filter(([, isMet]) => !isMet)
     .map(([rule]) => `${status} ${body.code ?? ''}: not kept: ${rule}`)
 }

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { built } from './built.js'
 import { Tenant } from './tenant.js'
 
-const { filesOf, verify } = await import(join(built, 'observability', 'audit-log', 'chain.js'))
+const { listLogFiles, verify } = await import(join(built, 'observability', 'audit-log', 'chain.js'))
 
 /** Clients of a gateway at which nothing is answered that is not in its access audit log. */
 export class AuditedTenant extends Tenant {
@@ -15,7 +15,7 @@ export class AuditedTenant extends Tenant {
 
   async settle () {
     await super.settle()
-    const files = filesOf(this.auditLog)
+    const files = listLogFiles(this.auditLog)
     const lines = files.flatMap(file => readFileSync(file, 'utf8').trimEnd().split('\n'))
     const written = new Set(lines.map(line => JSON.parse(line).requestId))
     this.counts.lines = lines.length

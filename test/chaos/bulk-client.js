@@ -6,7 +6,7 @@ const { catalog } = await import(join(built, 'envelope', 'failures.js'))
 
 const linesOfAnImport = 200
 /** Jobs that have not ended, at most: one that met a fault waits before it is tried again. */
-const mostOpen = 3
+const maxOpen = 3
 
 /**
  * Imports and exports of one organization. Each line of an import has one result, whatever happens while it
@@ -27,9 +27,9 @@ export class BulkClient {
 
   async work (stopping) {
     for (let turn = 0; !stopping.aborted; turn++) {
-      const begun = this.#open.size < mostOpen ? await (turn % 3 === 2 ? this.#export() : this.#import()) : undefined
+      const begun = this.#open.size < maxOpen ? await (turn % 3 === 2 ? this.#export() : this.#import()) : undefined
       if (begun !== undefined) this.#open.add(begun)
-      await this.#look()
+      await this.#pollJobs()
     }
   }
 
@@ -38,14 +38,14 @@ export class BulkClient {
    * is told of it until then is true.
    */
   async endJobs (until) {
-    while (this.#open.size > 0 && performance.now() < until) await this.#look()
+    while (this.#open.size > 0 && performance.now() < until) await this.#pollJobs()
     for (const { jobId, markers } of this.#open) {
       this.counts.jobsLeft++
       const { status } = await this.tenant.send('DELETE', `bulk/jobs/${jobId}`) ?? {}
-      if (status !== 200) this.#break(`a job is cancelled with ${status}`)
+      if (status !== 200) this.#addViolation(`a job is cancelled with ${status}`)
       if (markers === undefined) continue
       const { data: results } = await this.tenant.send('GET', `bulk/jobs/${jobId}/results`) ?? {}
-      this.#judgeResults(results.filter(({ status }) => status !== 'pending'), markers)
+      this.#checkResults(results.filter(({ status }) => status !== 'pending'), markers)
     }
   }
 
@@ -53,16 +53,16 @@ export class BulkClient {
   settle () {
     const found = new Set(this.tenant.found)
     const missing = this.#created.filter(marker => !found.has(marker)).length
-    if (missing > 0) this.#break(`${missing} lines that were said to be created are not there`)
+    if (missing > 0) this.#addViolation(`${missing} lines that were said to be created are not there`)
   }
 
-  async #look () {
+  async #pollJobs () {
     await pause(500)
     for (const one of this.#open) {
       const { status, data: job } = await this.tenant.send('GET', `bulk/jobs/${one.jobId}`) ?? {}
-      if (status < 500 && status !== 200) this.#break(`a job is answered with ${status}`)
+      if (status < 500 && status !== 200) this.#addViolation(`a job is answered with ${status}`)
       if (status !== 200 || ['pending', 'processing'].includes(job.status)) continue
-      if (job.status !== 'completed') this.#break(`a job is ${job.status}: ${job.failure?.code}`)
+      if (job.status !== 'completed') this.#addViolation(`a job is ${job.status}: ${job.failure?.code}`)
       // What could not be read is asked for again.
       else if (!await one.judge(job)) continue
       this.#open.delete(one)
@@ -78,28 +78,28 @@ export class BulkClient {
     const { status, data } =
       (await this.tenant.send('POST', 'bulk/import?resourceType=patients', { body, type: 'application/x-ndjson' })) ??
       {}
-    if (status === 202) return { jobId: data.jobId, markers, judge: ({ id }) => this.#judgeImport(id, markers) }
-    if (status < 500) this.#break(`an import is answered with ${status}`)
+    if (status === 202) return { jobId: data.jobId, markers, judge: ({ id }) => this.#checkImport(id, markers) }
+    if (status < 500) this.#addViolation(`an import is answered with ${status}`)
   }
 
-  async #judgeImport (jobId, markers) {
+  async #checkImport (jobId, markers) {
     const { status, data: results } = await this.tenant.send('GET', `bulk/jobs/${jobId}/results`) ?? {}
     if (status !== 200) return false
     this.counts.imports++
-    if (results.length !== markers.length) this.#break(`${results.length} results of ${markers.length} lines`)
-    this.#judgeResults(results, markers)
+    if (results.length !== markers.length) this.#addViolation(`${results.length} results of ${markers.length} lines`)
+    this.#checkResults(results, markers)
     return true
   }
 
   /** In the order of the lines, each once. */
-  #judgeResults (results, markers) {
+  #checkResults (results, markers) {
     if (results.some(({ line }, at) => line <= (results[at - 1]?.line ?? 0))) {
-      this.#break('results are not in the order of their lines, or one has two')
+      this.#addViolation('results are not in the order of their lines, or one has two')
     }
     for (const { line, status, code } of results) {
       this.counts[status === 'created' ? 'linesCreated' : 'linesFailed']++
       if (status === 'created') this.#created.push(markers[line - 1])
-      else if (status !== 'failed' || !Object.hasOwn(catalog, code ?? '')) this.#break(`a line is ${status} by ${code}`)
+      else if (status !== 'failed' || !Object.hasOwn(catalog, code ?? '')) this.#addViolation(`a line is ${status} by ${code}`)
     }
   }
 
@@ -107,16 +107,16 @@ export class BulkClient {
     const known = [...this.#created]
     const { status, data } =
       (await this.tenant.send('POST', 'bulk/export', { body: { resourceTypes: ['patients'] } })) ?? {}
-    if (status === 202) return { jobId: data.jobId, judge: ({ files }) => this.#judgeExport(files, known) }
-    if (status < 500) this.#break(`an export is answered with ${status}`)
+    if (status === 202) return { jobId: data.jobId, judge: ({ files }) => this.#checkExport(files, known) }
+    if (status < 500) this.#addViolation(`an export is answered with ${status}`)
   }
 
-  async #judgeExport (files, known) {
+  async #checkExport (files, known) {
     const exported = []
     for (const { url, count } of files) {
       const { status, data } = await this.tenant.send('GET', new URL(url).pathname.replace('/v1/', '')) ?? {}
       if (status !== 200) return false
-      if (data.length !== count) this.#break(`${data.length} lines in a file of ${count}`)
+      if (data.length !== count) this.#addViolation(`${data.length} lines in a file of ${count}`)
       exported.push(...data.map(({ name: [{ family }] }) => family))
     }
     this.counts.exports++
@@ -124,13 +124,13 @@ export class BulkClient {
     const there = new Set(exported)
     const missing = known.filter(marker => !there.has(marker)).length
     if (missing > 0) {
-      this.#break(`an export lacks ${missing} of ${known.length} records that were there before it began`)
+      this.#addViolation(`an export lacks ${missing} of ${known.length} records that were there before it began`)
     }
-    if (there.size !== exported.length) this.#break('an export has a record twice')
+    if (there.size !== exported.length) this.#addViolation('an export has a record twice')
     return true
   }
 
-  #break (what) {
+  #addViolation (what) {
     this.tenant.violations.push(what)
   }
 }

@@ -9,7 +9,7 @@ import { BulkClient } from './bulk-client.js'
 import { built } from './built.js'
 import { faultNames, startFaultProxy } from './fault-proxy.js'
 import { Restartable } from './processes.js'
-import { smallDisk } from './small-disk.js'
+import { mountSmallDisk } from './small-disk.js'
 import { Tenant } from './tenant.js'
 
 const { openControlStore } = await import(join(built, 'control-plane', 'store', 'store.js'))
@@ -22,7 +22,7 @@ const { openControlStore } = await import(join(built, 'control-plane', 'store', 
  * @returns {Promise<{ recoveries: Array<{ name: string, tookMs: number }>, counts: Record<string, number>, violations:
  * string[] }>} how long each recovery took, what was counted, and what broke a promise
  */
-export async function chaos ({
+export async function runChaos ({
   seconds,
   seed,
   hapi,
@@ -30,12 +30,12 @@ export async function chaos ({
   jobsEndWithinMs = 180_000,
   log = () => {}
 }) {
-  const random = randomFrom(seed)
+  const random = createRandom(seed)
   const scene = await openScene({ hapi, random, recoveredWithinMs, log })
   try {
     const stopping = new AbortController()
     const work = [...scene.tenants, ...scene.bulkClients].map(client => client.work(stopping.signal))
-    const recoveries = await rounds(scene, {
+    const recoveries = await runRounds(scene, {
       until: performance.now() + seconds * 1_000,
       recoveredWithinMs,
       random,
@@ -58,7 +58,7 @@ export async function chaos ({
 }
 
 /** Every kind of fault once, in an order of chance, and again as long as there is time. */
-async function rounds (scene, { until, recoveredWithinMs, random, log }) {
+async function runRounds (scene, { until, recoveredWithinMs, random, log }) {
   const recoveries = []
   const all = [...Object.entries(scene.events), ...faultNames.map(name => [name, async () => {
     scene.proxy.set(name)
@@ -83,7 +83,7 @@ async function rounds (scene, { until, recoveredWithinMs, random, log }) {
 async function openScene ({ hapi, random, recoveredWithinMs, log }) {
   const violations = []
   const folder = mkdtempSync(join(tmpdir(), 'clinigate-chaos-'))
-  const disk = smallDisk(join(folder, 'data'))
+  const disk = mountSmallDisk(join(folder, 'data'))
   if (disk.why !== undefined) log(`SKIPPED disk full: it takes the right to mount a small disk (${disk.why})`)
   const backend = new Restartable({
     script: join(import.meta.dirname, 'backend.js'),
@@ -112,7 +112,7 @@ async function openScene ({ hapi, random, recoveredWithinMs, log }) {
     'gateway with an audit log killed': audited.killed,
     ...disk.why === undefined && {
       'disk full': async () => {
-        const tookMs = await fullDisk(disk, { tenants: unaudited, withLines, random })
+        const tookMs = await runFullDisk(disk, { tenants: unaudited, withLines, random })
         if (tookMs > recoveredWithinMs) {
           violations.push(`with a full disk it took ${Math.round(tookMs)} ms until every organization could read`)
         }
@@ -137,7 +137,7 @@ async function openScene ({ hapi, random, recoveredWithinMs, log }) {
     proxy,
     events,
     violations,
-    recovered: () => recovery(tenants),
+    recovered: () => measureRecovery(tenants),
     close: async () => {
       await Promise.all([gateway.close(), audited.close()])
       proxy.close()
@@ -152,13 +152,13 @@ async function openScene ({ hapi, random, recoveredWithinMs, log }) {
  * Nothing more can be written down by the gateway: what is there is read, and a write is done or refused in words.
  * Where lines are required, all is refused.
  */
-async function fullDisk (disk, { tenants, withLines, random }) {
+async function runFullDisk (disk, { tenants, withLines, random }) {
   // Some room comes free by itself.
   const filling = setInterval(() => disk.fill(), 20)
   disk.fill()
   for (const tenant of [...tenants, ...withLines]) tenant.fullSince = performance.now()
   await pause(2_000 + random() * 2_000)
-  const tookMs = await recovery(tenants)
+  const tookMs = await measureRecovery(tenants)
   for (const tenant of [...tenants, ...withLines]) tenant.fullSince = undefined
   clearInterval(filling)
   disk.empty()
@@ -166,12 +166,12 @@ async function fullDisk (disk, { tenants, withLines, random }) {
 }
 
 /** How long it takes until every organization has read something, in milliseconds. */
-async function recovery (tenants) {
+async function measureRecovery (tenants) {
   const began = performance.now()
   await Promise.all(tenants.map(async tenant => {
     while (performance.now() - began < 60_000) {
-      const answer = await tenant.send('GET', 'patients?count=1')
-      if (answer?.status === 200) return
+      const response = await tenant.send('GET', 'patients?count=1')
+      if (response?.status === 200) return
       await pause(50)
     }
   }))
@@ -188,7 +188,7 @@ const names = ['Xqzalpha', 'Xqzbravo', 'Xqzcharlie', 'Xqzdelta']
 async function startGateway (folder, { fhirUrl, dataDirectory, more }) {
   const gateway = new Restartable({
     script: join(built, 'main.js'),
-    env: { ...(await environmentIn(folder, { fhirUrl, dataDirectory })), ...more },
+    env: { ...(await createEnvironment(folder, { fhirUrl, dataDirectory })), ...more },
     ready: /listens on/
   })
   await gateway.start()
@@ -226,7 +226,7 @@ async function makeTenants ({ url, dataDirectory, mayBreak }, { random, of, make
   return tenants
 }
 
-async function environmentIn (folder, { fhirUrl, dataDirectory }) {
+async function createEnvironment (folder, { fhirUrl, dataDirectory }) {
   const plans = join(folder, 'plans.json')
   writeFileSync(plans, JSON.stringify({ chaos: { requestsPerMinute: null, requestsPerMonth: null, overage: true } }))
   const config = join(folder, 'config.json')
@@ -238,7 +238,7 @@ async function environmentIn (folder, { fhirUrl, dataDirectory }) {
     CLINIGATE_CONFIG: config,
     CLINIGATE_PLANS: plans,
     HOST: '127.0.0.1',
-    PORT: String(await freePort()),
+    PORT: String(await findFreePort()),
     PUBLIC_URL: 'https://api.example.org',
     LOG_LEVEL: 'silent',
     FHIR_TEST_URL: fhirUrl,
@@ -247,11 +247,11 @@ async function environmentIn (folder, { fhirUrl, dataDirectory }) {
 }
 
 /** Below those that systems give to clients, which would take it while the gateway is down. */
-async function freePort () {
+async function findFreePort () {
   const port = 20_000 + Math.floor(Math.random() * 12_000)
   const server = createServer().listen(port, '127.0.0.1')
   const isFree = await once(server, 'listening').then(() => true, () => false)
-  if (!isFree) return freePort()
+  if (!isFree) return findFreePort()
   server.close()
   await once(server, 'close')
   return port
@@ -266,7 +266,7 @@ function sumOf (tenants) {
 }
 
 /** The same numbers from 0 to 1 for the same seed (mulberry32). */
-function randomFrom (seed) {
+function createRandom (seed) {
   let state = seed | 0
   return () => {
     state = state + 0x6D2B79F5 | 0

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { chaos } from './chaos.js'
+import { runChaos } from './chaos.js'
 
 t.setTimeout(300_000)
 
@@ -8,7 +8,7 @@ t.test(
   async t => {
     const seed = Date.now() % 2 ** 31
     // The machine may have much else to do.
-    const { recoveries, counts, violations } = await chaos({
+    const { recoveries, counts, violations } = await runChaos({
       seconds: 20,
       seed,
       recoveredWithinMs: 25_000,

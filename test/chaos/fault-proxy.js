@@ -13,8 +13,8 @@ const faults = {
   // The worst: it was done, and nobody is told.
   'reset after': (pass, { request }) => pass(() => request.socket.destroy()),
   'half answers': (pass, { request, response }) =>
-    pass((answer, body) => {
-      response.writeHead(answer.statusCode, { ...answer.headers, 'content-length': body.length + 1 })
+    pass((received, body) => {
+      response.writeHead(received.statusCode, { ...received.headers, 'content-length': body.length + 1 })
       response.write(body.subarray(0, body.length / 2), () => request.socket.destroy())
     }),
   html: (_, { response }) => {
@@ -50,9 +50,11 @@ export async function startFaultProxy (targetOf) {
     } catch {
       return
     }
-    const pass = (answered = (answer, body) => response.writeHead(answer.statusCode, answer.headers).end(body)) =>
+    const pass = (
+      onResponse = (received, body) => response.writeHead(received.statusCode, received.headers).end(body)
+    ) =>
       passOn(targetOf(), { request, body: Buffer.concat(chunks) }).then(
-        ([answer, body]) => answered(answer, body),
+        ([received, body]) => onResponse(received, body),
         () => request.socket.destroy()
       )
     fault(pass, { request, response })
@@ -67,12 +69,12 @@ export async function startFaultProxy (targetOf) {
 }
 
 /** Page links begin with the address that was asked. */
-function asOwn (answer, body, { from, to }) {
+function withOwnUrls (received, body, { from, to }) {
   const own = Buffer.from(body.toString().replaceAll(from, to))
-  const { 'transfer-encoding': _, ...headers } = answer.headers
+  const { 'transfer-encoding': _, ...headers } = received.headers
   return [
     {
-      statusCode: answer.statusCode,
+      statusCode: received.statusCode,
       headers: { ...headers, ...(headers['content-length'] !== undefined && { 'content-length': own.length }) }
     },
     own
@@ -84,11 +86,11 @@ function passOn (target, { request: { method, url, headers }, body }) {
     const outgoing = ask(
       new URL(url, target),
       { method, headers: { ...headers, host: new URL(target).host } },
-      async answer => {
+      async received => {
         try {
           const chunks = []
-          for await (const chunk of answer) chunks.push(chunk)
-          resolve(asOwn(answer, Buffer.concat(chunks), { from: new URL(target).origin, to: `http://${headers.host}` }))
+          for await (const chunk of received) chunks.push(chunk)
+          resolve(withOwnUrls(received, Buffer.concat(chunks), { from: new URL(target).origin, to: `http://${headers.host}` }))
         } catch (error) {
           reject(error)
         }

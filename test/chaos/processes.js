@@ -21,13 +21,13 @@ export class Restartable {
     this.child.stderr.on('data', text => { lastWords = (lastWords + text).slice(-2_000) })
     this.#ended = once(this.child, 'exit')
     // Read to the end, so that it never waits for a reader.
-    const said = new Promise((resolve, reject) => {
+    const readyText = new Promise((resolve, reject) => {
       this.#ended.then(() => reject(new Error(`${this.script} ended: ${lastWords}`)))
       createInterface(this.child.stdout).on('line', line => {
         if (this.ready.test(line)) resolve(this.ready.exec(line)[0])
       })
     })
-    return await said
+    return await readyText
   }
 
   signal (name) {

@@ -4,7 +4,7 @@
  * the faults and their order.
  */
 import { parseArgs } from 'node:util'
-import { chaos } from './chaos.js'
+import { runChaos } from './chaos.js'
 
 const options = {
   minutes: { type: 'string', default: '5' },
@@ -13,7 +13,7 @@ const options = {
 }
 const { values: { minutes, seed, hapi } } = parseArgs({ options })
 console.log(`Chaos for ${minutes} minutes with seed ${seed}`)
-const { recoveries, counts, violations } = await chaos({
+const { recoveries, counts, violations } = await runChaos({
   seconds: Number(minutes) * 60,
   seed: Number(seed),
   hapi,

@@ -11,7 +11,7 @@ const block = Buffer.alloc(64 * 1024, 1)
  * Its `close` unmounts it. Where that right is missing there is none, and `why` says so.
  * @returns {{ fill: () => void, empty: () => void, close: () => void } | { why: string }}
  */
-export function smallDisk (directory) {
+export function mountSmallDisk (directory) {
   mkdirSync(directory, { recursive: true, mode: 0o700 })
   const { status, stderr, error } = spawnSync(
     'mount',

@@ -4,7 +4,7 @@
  */
 import { parseArgs } from 'node:util'
 import autocannon from 'autocannon'
-import { residentMemory, start, startGateway, stopAll } from '../../bench/processes.js'
+import { readResidentMemory, start, startGateway, stopAll } from '../../bench/processes.js'
 
 const { values } = parseArgs({ options: { minutes: { type: 'string', default: '10' } } })
 const seconds = Number(values.minutes) * 60
@@ -12,8 +12,8 @@ const parts = 10
 
 // Memory settles as the caches fill and the compiler finishes, which the first tenth is for; and two processors are
 // never quite alone.
-const mostGrowth = { memory: 1.15, p99: 1.5 }
-const leastNoticedMs = 10
+const maxGrowth = { memory: 1.15, p99: 1.5 }
+const minNoticedMs = 10
 
 try {
   const { url, pid, secret } = await startGateway(
@@ -33,7 +33,7 @@ try {
       duration: seconds / parts,
       overallRate: rate
     })
-    measured.push({ p99: latency.p99, memory: residentMemory(pid), failed: errors + timeouts + non2xx })
+    measured.push({ p99: latency.p99, memory: readResidentMemory(pid), failed: errors + timeouts + non2xx })
     console.log(
       `| ${Math.round((part * seconds) / parts)} | ${Math.round(requests.average)} | ${latency.p50} | ${latency.p99} | ${measured.at(-1).memory.toFixed(0)} | ${measured.at(-1).failed} |`
     )
@@ -46,15 +46,15 @@ try {
 /** Compares the first third with the last one. */
 function report (measured) {
   const third = Math.ceil(measured.length / 3)
-  const medians = name =>
+  const computeMedians = name =>
     [measured.slice(0, third), measured.slice(-third)].map(
       some => some.map(one => one[name]).sort((a, b) => a - b)[Math.floor(third / 2)]
     )
-  const [memoryBefore, memoryAfter] = medians('memory')
-  const [p99Before, p99After] = medians('p99')
+  const [memoryBefore, memoryAfter] = computeMedians('memory')
+  const [p99Before, p99After] = computeMedians('p99')
   const verdicts = {
-    'memory is flat': memoryAfter <= memoryBefore * mostGrowth.memory,
-    'p99 is flat': p99After <= Math.max(p99Before * mostGrowth.p99, leastNoticedMs),
+    'memory is flat': memoryAfter <= memoryBefore * maxGrowth.memory,
+    'p99 is flat': p99After <= Math.max(p99Before * maxGrowth.p99, minNoticedMs),
     'every request was served': measured.every(({ failed }) => failed === 0)
   }
   console.log(`\nMemory ${memoryBefore.toFixed(0)} → ${memoryAfter.toFixed(0)} MiB, p99 ${p99Before} → ${p99After} ms`)

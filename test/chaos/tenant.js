@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { outsideContract } from './answer.js'
+import { findContractViolations } from './answer.js'
 
 /**
  * One organization's clients: they create, read, change and search patients that carry a marker of their own, and
@@ -61,18 +61,18 @@ export class Tenant {
         },
         body: typeof body === 'object' ? JSON.stringify(body) : body
       })
-      const answer = { status: response.status, headers: response.headers, text: await response.text() }
+      const received = { status: response.status, headers: response.headers, text: await response.text() }
       const hasLines = response.ok && response.headers.get('content-type').includes('ndjson')
-      this.#judge(answer, `${method} ${path.replace(/\/.*|\?.*/, '')}`, hasLines ? [] : outsideContract(answer))
-      if (began >= this.fullSince) this.#judgeOnFullDisk(`${method} ${path.replace(/\/.*|\?.*/, '')}`, answer.status)
+      this.#checkResponse(received, `${method} ${path.replace(/\/.*|\?.*/, '')}`, hasLines ? [] : findContractViolations(received))
+      if (began >= this.fullSince) this.#checkOnFullDisk(`${method} ${path.replace(/\/.*|\?.*/, '')}`, received.status)
       return {
-        ...answer,
+        ...received,
         data: hasLines
-          ? answer.text
+          ? received.text
             .split('\n')
             .filter(Boolean)
             .map(line => JSON.parse(line))
-          : JSON.parse(answer.text).data
+          : JSON.parse(received.text).data
       }
     } catch (error) {
       this.counts.unanswered++
@@ -81,18 +81,18 @@ export class Tenant {
     }
   }
 
-  #judge (answer, what, broken) {
+  #checkResponse (response, what, broken) {
     this.counts.answers++
-    if (answer.status >= 400) this.counts.failures++
-    if (answer.status < 500) this.served.push(answer.headers.get('x-request-id'))
+    if (response.status >= 400) this.counts.failures++
+    if (response.status < 500) this.served.push(response.headers.get('x-request-id'))
     for (const rule of broken) this.violations.push(`${what}: ${rule}`)
     for (const other of this.others) {
-      if (answer.text.includes(other)) this.violations.push(`${what}: another organization's record`)
+      if (response.text.includes(other)) this.violations.push(`${what}: another organization's record`)
     }
   }
 
   /** What can't be noted down is refused by a clear 503, and reading takes no room. */
-  #judgeOnFullDisk (what, status) {
+  #checkOnFullDisk (what, status) {
     this.counts[status < 500 ? 'servedOnFullDisk' : 'refusedOnFullDisk']++
     if (status >= 500 && status !== 503) this.violations.push(`${what}: ${status} on a full disk`)
   }
@@ -101,11 +101,11 @@ export class Tenant {
     const marker = `${this.name}${++this.#number}`
     const body = { firstName: 'v0', lastName: marker }
     for (let attempt = 0; attempt < 12; attempt++) {
-      const answer = await this.send('POST', 'patients', { body, key: marker })
-      if (answer?.status === 201) {
+      const response = await this.send('POST', 'patients', { body, key: marker })
+      if (response?.status === 201) {
         this.counts.created++
-        if (answer.headers.get('idempotent-replayed') === 'true') this.counts.replayed++
-        this.promised.set(answer.data.id, { marker, names: new Set(['v0']) })
+        if (response.headers.get('idempotent-replayed') === 'true') this.counts.replayed++
+        this.promised.set(response.data.id, { marker, names: new Set(['v0']) })
         return
       }
       // What needs no note is done meanwhile.
@@ -115,38 +115,38 @@ export class Tenant {
   }
 
   async #change () {
-    const [id, record] = this.#any() ?? []
+    const [id, record] = this.#pickRecord() ?? []
     if (id === undefined) return
     const firstName = `v${++this.#number}`
     // From the moment at which it is sent it may be done.
     record.names.add(firstName)
-    const answer = await this.send('PATCH', `patients/${id}`, { body: { firstName } })
-    if (answer?.status === 200) {
+    const response = await this.send('PATCH', `patients/${id}`, { body: { firstName } })
+    if (response?.status === 200) {
       this.counts.changed++
       record.names = new Set([firstName])
-    } else if (answer?.status < 500) record.names.delete(firstName)
-    if (answer?.status === 404) this.violations.push('a record that was promised is not found to be changed')
+    } else if (response?.status < 500) record.names.delete(firstName)
+    if (response?.status === 404) this.violations.push('a record that was promised is not found to be changed')
   }
 
   async #read () {
-    const [id, record] = this.#any() ?? []
+    const [id, record] = this.#pickRecord() ?? []
     if (id === undefined) return
-    const answer = await this.send('GET', `patients/${id}`)
-    if (answer !== undefined && answer.status < 500) {
-      this.#compare(answer.status === 200 ? answer.data : undefined, record)
+    const response = await this.send('GET', `patients/${id}`)
+    if (response !== undefined && response.status < 500) {
+      this.#compare(response.status === 200 ? response.data : undefined, record)
     }
   }
 
   async #search () {
-    const [id, { marker } = {}] = this.#any() ?? []
+    const [id, { marker } = {}] = this.#pickRecord() ?? []
     if (id === undefined) return
-    const answer = await this.send('GET', `patients?lastName=${marker}`)
-    if (answer?.status === 200 && !answer.data.data.some(found => found.id === id)) {
+    const response = await this.send('GET', `patients?lastName=${marker}`)
+    if (response?.status === 200 && !response.data.data.some(found => found.id === id)) {
       this.violations.push('a search does not find what was promised')
     }
   }
 
-  #any () {
+  #pickRecord () {
     const all = [...this.promised]
     return all[Math.floor(this.random() * all.length)]
   }

@@ -4,10 +4,10 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { join } from 'node:path'
 import { startSandbox } from '../../src/sandbox/sandbox.js'
 import { readCriteria } from '../../src/operator/ownership-scan/adopt-criteria.js'
-import { existing, tagsOf, tenantSystem, type Existing } from '../tenant-guard/operator.js'
-import { command, start } from './command.js'
+import { openExistingServer, listTags, tenantSystem, type Existing } from '../tenant-guard/operator.js'
+import { runCommand, start } from './command.js'
 
-async function clinic (
+async function startClinic (
   t: Test
 ): Promise<{ server: Existing; environment: Record<string, string>; tenantId: string; file: string }> {
   const directory = t.testdir()
@@ -15,18 +15,18 @@ async function clinic (
   const sandbox = await startSandbox({ file, now: () => new Date() })
   t.teardown(() => sandbox.close())
   const environment = { CLINIGATE_DATA: join(directory, 'data'), FHIR_LIVE_URL: sandbox.url }
-  const { out } = await command(environment, 'orgs', 'create', '--name', 'Clinic', '--plan', 'pro')
-  return { server: existing(sandbox.url), environment, tenantId: JSON.parse(out).tenantId, file }
+  const { out } = await runCommand(environment, 'orgs', 'create', '--name', 'Clinic', '--plan', 'pro')
+  return { server: openExistingServer(sandbox.url), environment, tenantId: JSON.parse(out).tenantId, file }
 }
 
 const patient = { resourceType: 'Patient' }
 
 t.test('records are adopted by type, by search and all, and the summary says what was done', async t => {
-  const { server, environment, tenantId } = await clinic(t)
+  const { server, environment, tenantId } = await startClinic(t)
   const foreign = await server.plant(patient, [tenantSystem, 'b'])
   const untagged = await server.plant({ ...patient, gender: 'male' })
   const crossing = await server.plant({ resourceType: 'Observation', subject: { reference: `Patient/${foreign.id}` } })
-  const adopt = (...args: string[]) => command(environment, 'adopt', 'live', '--tenant', tenantId, ...args)
+  const adopt = (...args: string[]) => runCommand(environment, 'adopt', 'live', '--tenant', tenantId, ...args)
 
   t.same(await adopt('--type', 'Patient,Observation', '--dry-run'), {
     code: 0,
@@ -60,13 +60,13 @@ Patient            1               1
     references: { 'foreign-reference': 1 }
   })
   for (const { resourceType, id } of [untagged, crossing]) {
-    t.ok(tagsOf(await server.read(resourceType, id)).includes(`${tenantSystem}|${tenantId}`))
+    t.ok(listTags(await server.read(resourceType, id)).includes(`${tenantSystem}|${tenantId}`))
   }
   t.same(await server.read('Patient', foreign.id), foreign)
 })
 
 t.test('a record that could not be adopted ends with 1 and the reason', async t => {
-  const { server, environment, tenantId, file } = await clinic(t)
+  const { server, environment, tenantId, file } = await startClinic(t)
   const subject = await server.plant(patient)
   const [broken] = [
     await server.plant({ resourceType: 'Observation', subject: { reference: `Patient/${subject.id}` } }),
@@ -76,7 +76,7 @@ t.test('a record that could not be adopted ends with 1 and the reason', async t 
   const database = new Database(file)
   database.prepare('UPDATE resource SET deleted = 1 WHERE id = ?').run(subject.id)
   database.close()
-  const { code, out, err } = await command(environment, 'adopt', 'live', '--tenant', tenantId, '--type', 'Observation')
+  const { code, out, err } = await runCommand(environment, 'adopt', 'live', '--tenant', tenantId, '--type', 'Observation')
   t.same([code, err], [1, ''])
   t.same(await server.read('Observation', broken!.id), broken)
   t.match(out, /^1 records were adopted/)
@@ -86,7 +86,7 @@ t.test('a record that could not be adopted ends with 1 and the reason', async t 
 t.test(
   'what was not understood, an unknown tenant or a datastore that fails ends with 2 and writes nothing',
   async t => {
-    const { server, environment, tenantId } = await clinic(t)
+    const { server, environment, tenantId } = await startClinic(t)
     const record = await server.plant(patient)
     const live = ['adopt', 'live', '--tenant', tenantId]
     const cases: Array<[RegExp, ...string[]]> = [
@@ -109,12 +109,12 @@ t.test(
       [/no datastore has this name/, 'adopt', 'liv', '--tenant', tenantId, '--type', 'Patient']
     ]
     for (const [line, ...args] of cases) {
-      const { code, out, err } = await command(environment, ...args)
+      const { code, out, err } = await runCommand(environment, ...args)
       t.same([code, out], [2, ''], args.join(' '))
       t.match(err, line)
     }
     const down = { ...environment, FHIR_LIVE_URL: 'http://127.0.0.1:1/fhir' }
-    t.match(await command(down, ...live, '--type', 'Patient'), { code: 2, err: /does not answer/ })
+    t.match(await runCommand(down, ...live, '--type', 'Patient'), { code: 2, err: /does not answer/ })
     t.same(await server.read('Patient', record.id), record)
   }
 )
@@ -123,17 +123,17 @@ t.test(
   'a run that is killed leaves whole records, and the next one writes only what is left',
   { timeout: 240_000 },
   async t => {
-    const { server, environment, tenantId } = await clinic(t)
+    const { server, environment, tenantId } = await startClinic(t)
     await server.plantAll(Array.from({ length: 2_000 }, (_, at) => ({ ...patient, name: [{ family: `F${at}` }] })))
     const args = ['adopt', 'live', '--tenant', tenantId, '--type', 'Patient']
-    const isOwn = (record: Parameters<typeof tagsOf>[0]): boolean =>
-      tagsOf(record).includes(`${tenantSystem}|${tenantId}`)
+    const isOwn = (record: Parameters<typeof listTags>[0]): boolean =>
+      listTags(record).includes(`${tenantSystem}|${tenantId}`)
     const { child, ended } = start(environment, ...args)
-    while ((await server.tagged(tenantId, 'Patient')).length < 200) await pause(20)
+    while ((await server.fetchTagged(tenantId, 'Patient')).length < 200) await pause(20)
     child.kill('SIGKILL')
     t.equal((await ended).code, null)
 
-    const between = await server.all('Patient')
+    const between = await server.listAll('Patient')
     const done = between.filter(isOwn).length
     t.ok(done >= 200 && done < 2_000, `${done} were adopted before the kill`)
     t.same(
@@ -142,9 +142,9 @@ t.test(
       'each is either done or as it was'
     )
 
-    const again = JSON.parse((await command(environment, ...args, '--json')).out)
+    const again = JSON.parse((await runCommand(environment, ...args, '--json')).out)
     t.same(again.types, { Patient: { adopted: 2_000 - done, own: done } })
-    const after = await server.all('Patient')
+    const after = await server.listAll('Patient')
     t.equal(after.length, 2_000)
     t.same(
       after.filter(record => !isOwn(record) || record.meta.versionId !== '2'),

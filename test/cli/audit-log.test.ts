@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { command } from './command.js'
+import { runCommand } from './command.js'
 
 const hash = 'a'.repeat(64)
 
@@ -20,12 +20,12 @@ t.test(
       `1:${hash.toUpperCase()}`
     ]) {
       t.match(
-        await command({}, 'audit-log', 'verify', file, '--known', known),
+        await runCommand({}, 'audit-log', 'verify', file, '--known', known),
         { code: 2, out: '', err: /a line number, a colon and a hash of 64 characters/ },
         known
       )
     }
-    t.match(await command({}, 'audit-log', 'verify', file, '--known', `1:${hash}`), {
+    t.match(await runCommand({}, 'audit-log', 'verify', file, '--known', `1:${hash}`), {
       code: 1,
       out: /"status":"shortened"/
     })
@@ -33,7 +33,7 @@ t.test(
 )
 
 t.test('a directory in the place of the log is told in words', async t => {
-  t.match(await command({}, 'audit-log', 'verify', t.testdir()), {
+  t.match(await runCommand({}, 'audit-log', 'verify', t.testdir()), {
     code: 1,
     out: '',
     err: 'clinigate: it is a directory; use the path of the file, as in auditLog.file\n'

@@ -2,20 +2,20 @@ import t from 'tap'
 import { join } from 'node:path'
 import { startSandbox } from '../../src/sandbox/sandbox.js'
 import { startTestSandbox } from '../harness/sandbox.js'
-import { existing, tenantSystem } from '../tenant-guard/operator.js'
-import { command, start } from './command.js'
+import { openExistingServer, tenantSystem } from '../tenant-guard/operator.js'
+import { runCommand, start } from './command.js'
 
 const sandbox = await startTestSandbox(t)
-const server = existing(sandbox.url)
+const server = openExistingServer(sandbox.url)
 const environment = { CLINIGATE_DATA: join(t.testdir(), 'data'), FHIR_LIVE_URL: sandbox.url }
-const findings = (out: string): any[] => out.trim().split('\n').map(line => JSON.parse(line))
+const parseFindings = (out: string): any[] => out.trim().split('\n').map(line => JSON.parse(line))
 
 t.test('a clean datastore ends with 0 and says so', async t => {
-  const ended = await command(environment, 'audit', 'live')
+  const ended = await runCommand(environment, 'audit', 'live')
   t.same(ended, { code: 0, out: '0 records were read; no findings.\n', err: '' })
   await server.plant({ resourceType: 'Patient' }, [tenantSystem, 'a'])
   await server.send('PUT', 'ValueSet/v', { resourceType: 'ValueSet', id: 'v', status: 'draft' })
-  const { code, out } = await command(environment, 'audit', 'live')
+  const { code, out } = await runCommand(environment, 'audit', 'live')
   t.equal(code, 0)
   t.equal(
     out,
@@ -45,12 +45,12 @@ Findings:
   no-tag              Patient/${untagged.id}
   foreign-reference   Observation/${crossing.id}  Observation.subject → Patient/${foreign.id}
 `)
-  const limited = await command(environment, 'audit', 'live', '--limit', '1')
+  const limited = await runCommand(environment, 'audit', 'live', '--limit', '1')
   t.match(limited.out, /the first 1;/)
   t.notMatch(limited.out, /Observation\.subject/)
-  const json = await command(environment, 'audit', 'live', '--json')
+  const json = await runCommand(environment, 'audit', 'live', '--json')
   t.equal(json.code, 1)
-  t.same(findings(json.out), [
+  t.same(parseFindings(json.out), [
     { finding: 'no-tag', type: 'Patient', id: untagged.id },
     {
       finding: 'foreign-reference',
@@ -82,8 +82,8 @@ t.test('a reader that has seen enough ends the report in peace', async t => {
 })
 
 t.test('a part of the types can be audited, and a server that is in no configuration', async t => {
-  t.match(await command(environment, 'audit', 'live', '--type', 'Encounter,Group'), { code: 0, out: /^0 records/ })
-  t.match(await command({ CLINIGATE_DATA: environment.CLINIGATE_DATA }, 'audit', '--url', sandbox.url), {
+  t.match(await runCommand(environment, 'audit', 'live', '--type', 'Encounter,Group'), { code: 0, out: /^0 records/ })
+  t.match(await runCommand({ CLINIGATE_DATA: environment.CLINIGATE_DATA }, 'audit', '--url', sandbox.url), {
     code: 1,
     out: /^3,004 records/
   })
@@ -111,11 +111,11 @@ t.test(
       [/unknown option/, 'audit', 'live', '--fix']
     ]
     for (const [line, ...args] of cases) {
-      const { code, out, err } = await command(environment, ...args)
+      const { code, out, err } = await runCommand(environment, ...args)
       t.same([code, out], [2, ''], args.join(' '))
       t.match(err, line)
     }
-    t.match(await command({ ...environment, PORT: 'many' }, 'audit', 'live'), {
+    t.match(await runCommand({ ...environment, PORT: 'many' }, 'audit', 'live'), {
       code: 2,
       err: /PORT: must be integer/
     })
@@ -126,6 +126,6 @@ t.test('a sandbox in the data directory can be audited, while a gateway has it o
   const directory = t.testdir()
   const running = await startSandbox({ file: join(directory, 'sandbox-test.db'), now: () => new Date() })
   t.teardown(() => running.close())
-  await existing(running.url).plant({ resourceType: 'Patient' })
-  t.match(await command({ CLINIGATE_DATA: directory }, 'audit', 'test'), { code: 1, out: /no-tag {14}Patient\// })
+  await openExistingServer(running.url).plant({ resourceType: 'Patient' })
+  t.match(await runCommand({ CLINIGATE_DATA: directory }, 'audit', 'test'), { code: 1, out: /no-tag {14}Patient\// })
 })

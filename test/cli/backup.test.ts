@@ -3,22 +3,22 @@ import { join } from 'node:path'
 import t from 'tap'
 import { loadConfig } from '../../src/config/load.js'
 import { openControlStore } from '../../src/control-plane/store/store.js'
-import { knownPlans } from '../../src/control-plane/store/organizations.js'
-import { command } from './command.js'
+import { toKnownPlans } from '../../src/control-plane/store/organizations.js'
+import { runCommand } from './command.js'
 
 t.test(
   'a backup that is made while the database is open has every organization, and only its owner can read it',
   async t => {
     const folder = t.testdir()
     const environment = { CLINIGATE_DATA: join(folder, 'data') }
-    await command(environment, 'orgs', 'create', '--name', 'Clinic', '--plan', 'pro')
+    await runCommand(environment, 'orgs', 'create', '--name', 'Clinic', '--plan', 'pro')
     const store = await openControlStore({
       file: join(folder, 'data', 'control.db'),
-      ...knownPlans(loadConfig(environment).plans),
+      ...toKnownPlans(loadConfig(environment).plans),
       now: () => new Date()
     })
     t.teardown(() => store.close())
-    const { code, out, err } = await command(environment, 'backup', '--to', join(folder, 'copies'))
+    const { code, out, err } = await runCommand(environment, 'backup', '--to', join(folder, 'copies'))
     t.equal(err, '')
     t.equal(code, 0)
     const { file, alsoNeeded } = JSON.parse(out) as { file: string; alsoNeeded: string[] }
@@ -27,16 +27,16 @@ t.test(
     t.equal(statSync(file).mode & 0o777, 0o600)
     mkdirSync(join(folder, 'restored'))
     renameSync(file, join(folder, 'restored', 'control.db'))
-    t.match((await command({ CLINIGATE_DATA: join(folder, 'restored') }, 'orgs', 'list')).out, 'Clinic')
+    t.match((await runCommand({ CLINIGATE_DATA: join(folder, 'restored') }, 'orgs', 'list')).out, 'Clinic')
   }
 )
 
 t.test('a backup of PostgreSQL, or of no database, is refused with what to do', async t => {
   const folder = t.testdir()
   const to = join(folder, 'copies')
-  t.match(await command({ CLINIGATE_DATA: folder }, 'backup', '--to', to), { code: 1, err: /no control database/ })
+  t.match(await runCommand({ CLINIGATE_DATA: folder }, 'backup', '--to', to), { code: 1, err: /no control database/ })
   t.match(
-    await command({ CLINIGATE_DATA: folder, CONTROL_DATABASE_URL: 'postgres://localhost/x' }, 'backup', '--to', to),
+    await runCommand({ CLINIGATE_DATA: folder, CONTROL_DATABASE_URL: 'postgres://localhost/x' }, 'backup', '--to', to),
     { code: 1, err: /pg_dump/ }
   )
 })

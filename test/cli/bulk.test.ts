@@ -3,9 +3,9 @@ import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { test, type Test } from 'tap'
 import { startGateway, type TestGateway } from '../harness/gateway.js'
-import { until } from '../harness/until.js'
-import { command, start, type Ended } from './command.js'
-import { faultyProxy, type Seen } from './faulty-proxy.js'
+import { waitUntil } from '../harness/until.js'
+import { runCommand, start, type Ended } from './command.js'
+import { startFaultyProxy, type Seen } from './faulty-proxy.js'
 
 interface World {
   readonly gateway: TestGateway
@@ -22,23 +22,23 @@ async function open (t: Test, directory: string): Promise<World> {
   const gateway = await startGateway(t)
   const { secret } = await gateway.createKey({ plan: 'enterprise' })
   const env = { ...noConfiguration, CLINIGATE_URL: gateway.url, CLINIGATE_API_KEY: secret }
-  return { gateway, secret, directory, env, bulk: (...args) => command(env, 'bulk', ...args) }
+  return { gateway, secret, directory, env, bulk: (...args) => runCommand(env, 'bulk', ...args) }
 }
 
-const patient = (number: number, more = {}): string =>
+const buildPatientLine = (number: number, more = {}): string =>
   `${JSON.stringify({ firstName: `Ada${number}`, lastName: 'Lovelace', ...more })}\n`
-const patients = (count: number): string => Array.from({ length: count }, (_, i) => patient(i)).join('')
-const linesOf = (file: string): any[] =>
+const buildPatientLines = (count: number): string => Array.from({ length: count }, (_, i) => buildPatientLine(i)).join('')
+const readLines = (file: string): any[] =>
   readFileSync(file, 'utf8')
     .split('\n')
     .filter(line => line !== '')
     .map(line => JSON.parse(line))
-const jobIn = (text: string): string => /job-[a-z2-7]{26}/.exec(text)![0]
+const findJobId = (text: string): string => /job-[a-z2-7]{26}/.exec(text)![0]
 
 test('4,000 lines go in, each with its result in order, and come out again', { timeout: 300_000 }, async t => {
   const { bulk, directory } = await open(t, t.testdir())
   const file = join(directory, 'patients.ndjson')
-  writeFileSync(file, patients(4_000))
+  writeFileSync(file, buildPatientLines(4_000))
   const imported = await bulk('import', file, '--type', 'patients', '--json')
   t.equal(imported.code, 0, imported.err)
   t.match(JSON.parse(imported.out), {
@@ -48,7 +48,7 @@ test('4,000 lines go in, each with its result in order, and come out again', { t
     failures: [],
     results: `${file}.results.ndjson`
   })
-  t.same(linesOf(`${file}.results.ndjson`).map(({ line }) => line), Array.from({ length: 4_000 }, (_, i) => i + 1))
+  t.same(readLines(`${file}.results.ndjson`).map(({ line }) => line), Array.from({ length: 4_000 }, (_, i) => i + 1))
   const to = join(directory, 'out')
   const exported = await bulk('export', '--types', 'patients', '--format', 'simple', '--to', to, '--json')
   t.equal(exported.code, 0, exported.err)
@@ -58,14 +58,14 @@ test('4,000 lines go in, each with its result in order, and come out again', { t
     records: 4_000,
     files: [{ file: 'Patient.ndjson', resourceType: 'Patient', count: 4_000 }]
   })
-  t.equal(new Set(linesOf(join(to, 'Patient.ndjson')).map(({ firstName }) => firstName)).size, 4_000)
+  t.equal(new Set(readLines(join(to, 'Patient.ndjson')).map(({ firstName }) => firstName)).size, 4_000)
   t.same(readdirSync(to).sort(), ['Patient.ndjson', 'export.json'])
 })
 
 test('lines that fail are told with number, code and field, and end the command with 1; no value of them is repeated', async t => {
   const { bulk, directory } = await open(t, t.testdir())
   const file = join(directory, 'some.ndjson')
-  writeFileSync(file, [patient(1), patient(2, { colour: 'violet' }), '{"firstName":\n', patient(3)].join(''))
+  writeFileSync(file, [buildPatientLine(1), buildPatientLine(2, { colour: 'violet' }), '{"firstName":\n', buildPatientLine(3)].join(''))
   const { code, out, err } = await bulk('import', file, '--type', 'patients')
   t.equal(code, 1, err)
   t.match(out, /4 lines: 2 created, 2 failed|4 lines: .*2 failed/)
@@ -74,7 +74,7 @@ test('lines that fail are told with number, code and field, and end the command 
   t.match(out, /line 3: INVALID_JSON /)
   t.notMatch(out + err, /violet|Ada|Lovelace/)
   t.same(
-    linesOf(`${file}.results.ndjson`).map(({ status }) => status),
+    readLines(`${file}.results.ndjson`).map(({ status }) => status),
     ['created', 'failed', 'failed', 'created']
   )
   t.equal((await bulk('import', file, '--type', 'patients')).code, 2, 'results are not overwritten')
@@ -84,7 +84,7 @@ test('lines that fail are told with number, code and field, and end the command 
 test('a dry run checks every line and writes nothing; a file of gzip is sent as it is', async t => {
   const { bulk, directory } = await open(t, t.testdir())
   const file = join(directory, 'patients.ndjson.gz')
-  writeFileSync(file, gzipSync(patients(50)))
+  writeFileSync(file, gzipSync(buildPatientLines(50)))
   t.match(await bulk('import', file, '--type', 'patients', '--dry-run'), { code: 0, out: /50 lines: 50 valid/ })
   t.match(await bulk('export', '--types', 'patients', '--to', join(directory, 'out')), { code: 0, out: /^0 records/ })
   t.match(await bulk('import', file, '--type', 'patients', '--force'), { code: 0, out: /50 lines: 50 created/ })
@@ -94,12 +94,12 @@ test('standard input is imported as it comes', async t => {
   const { env, directory } = await open(t, t.testdir())
   const results = join(directory, 'results.ndjson')
   const { child, ended } = start(env, 'bulk', 'import', '-', '--type', 'patients', '--results', results, '--json')
-  for (let i = 0; i < 200; i++) child.stdin!.write(patient(i))
+  for (let i = 0; i < 200; i++) child.stdin!.write(buildPatientLine(i))
   child.stdin!.end()
   const { code, out, err } = await ended
   t.equal(code, 0, err)
   t.match(JSON.parse(out), { lines: 200, counts: { created: 200 } })
-  t.equal(linesOf(results).length, 200)
+  t.equal(readLines(results).length, 200)
 })
 
 test(
@@ -107,9 +107,9 @@ test(
   { timeout: 300_000 },
   async t => {
     const { bulk, directory, gateway } = await open(t, t.testdir())
-    await filled(bulk, directory, 3_000)
+    await importPatients(bulk, directory, 3_000)
     const isFile = ({ method, url }: Seen): boolean => method === 'GET' && url.endsWith('/files/Patient.ndjson')
-    const proxy = await faultyProxy(t, gateway.url, now =>
+    const proxy = await startFaultyProxy(t, gateway.url, now =>
       isFile(now) ? { cutAfter: now.headers.range === undefined ? 20_000 : 150_000 } : 'passed'
     )
     const to = join(directory, 'cut')
@@ -120,7 +120,7 @@ test(
     t.equal(requested[0]!.headers['accept-encoding'], 'gzip')
     for (const { headers } of requested.slice(1)) t.match(headers, { range: /^bytes=[1-9]\d*-$/, 'if-range': /^"/ })
     t.equal((await bulk('export', '--types', 'patients', '--to', join(directory, 'direct'))).code, 0)
-    t.same(sorted(join(to, 'Patient.ndjson')), sorted(join(directory, 'direct', 'Patient.ndjson')))
+    t.same(readSortedLines(join(to, 'Patient.ndjson')), readSortedLines(join(directory, 'direct', 'Patient.ndjson')))
     t.same(readdirSync(to).sort(), ['Patient.ndjson', 'export.json'])
   }
 )
@@ -130,10 +130,10 @@ test(
   { timeout: 300_000 },
   async t => {
     const { bulk, directory, gateway, env } = await open(t, t.testdir())
-    await filled(bulk, directory, 3_000)
+    await importPatients(bulk, directory, 3_000)
     const isFile = ({ method, url }: Seen): boolean => method === 'GET' && url.includes('/files/')
-    let isBad = true
-    const proxy = await faultyProxy(t, gateway.url, now => (isBad && isFile(now) ? { holdAfter: 20_000 } : 'passed'))
+    let isFaulty = true
+    const proxy = await startFaultyProxy(t, gateway.url, now => (isFaulty && isFile(now) ? { holdAfter: 20_000 } : 'passed'))
     const to = join(directory, 'a directory')
     const { child, ended } = start(
       { ...env, CLINIGATE_URL: proxy.url },
@@ -144,7 +144,7 @@ test(
       '--to',
       to
     )
-    await until(
+    await waitUntil(
       () =>
         existsSync(to) &&
         readdirSync(to).some(name => name.endsWith('.part')) &&
@@ -158,34 +158,34 @@ test(
     child.kill('SIGINT')
     const { code, err } = await ended
     t.equal(code, 130)
-    t.match(err, `clinigate bulk export --job ${jobIn(err)} --to '${to}'`)
+    t.match(err, `clinigate bulk export --job ${findJobId(err)} --to '${to}'`)
     t.notOk(existsSync(join(to, 'Patient.ndjson')), 'no half of a file has its name')
-    isBad = false
+    isFaulty = false
     const request = proxy.seen.length
-    const again = await bulk('export', '--job', jobIn(err), '--to', to, '--url', proxy.url)
+    const again = await bulk('export', '--job', findJobId(err), '--to', to, '--url', proxy.url)
     t.equal(again.code, 0, again.err)
     t.match(proxy.seen.slice(request).find(isFile)!.headers, { range: /^bytes=[1-9]\d*-$/ })
-    t.equal(linesOf(join(to, 'Patient.ndjson')).length, 3_000)
+    t.equal(readLines(join(to, 'Patient.ndjson')).length, 3_000)
     t.match(
-      await bulk('export', '--job', jobIn(err), '--to', to),
+      await bulk('export', '--job', findJobId(err), '--to', to),
       { code: 0, out: /3,000 records/ },
       'what is there is not fetched again'
     )
   }
 )
 
-async function filled (bulk: World['bulk'], directory: string, count: number): Promise<void> {
+async function importPatients (bulk: World['bulk'], directory: string, count: number): Promise<void> {
   const file = join(directory, 'in.ndjson')
-  writeFileSync(file, patients(count))
+  writeFileSync(file, buildPatientLines(count))
   const { code, err } = await bulk('import', file, '--type', 'patients')
   if (code !== 0) throw new Error(err)
 }
 
-const sorted = (file: string): string[] => readFileSync(file, 'utf8').split('\n').sort()
+const readSortedLines = (file: string): string[] => readFileSync(file, 'utf8').split('\n').sort()
 
 test('an export never overwrites what is there, unless it is told to', async t => {
   const { bulk, directory } = await open(t, t.testdir())
-  await filled(bulk, directory, 3)
+  await importPatients(bulk, directory, 3)
   const to = join(directory, 'out')
   mkdirSync(to)
   writeFileSync(join(to, 'Patient.ndjson'), 'mine')
@@ -197,8 +197,8 @@ test('an export never overwrites what is there, unless it is told to', async t =
     'nothing was begun'
   )
   t.match(await bulk('export', '--to', to, '--force'), { code: 0, out: /3 records/ })
-  t.equal(linesOf(join(to, 'Patient.ndjson')).length, 3)
-  const other = jobIn((await bulk('export', '--to', join(directory, 'other'))).err)
+  t.equal(readLines(join(to, 'Patient.ndjson')).length, 3)
+  const other = findJobId((await bulk('export', '--to', join(directory, 'other'))).err)
   t.match(await bulk('export', '--job', other, '--to', to), { code: 2, err: /--force/ })
 })
 
@@ -208,20 +208,20 @@ test(
   async t => {
     const { bulk, directory, gateway, env } = await open(t, t.testdir())
     const isUpload = ({ url }: Seen): boolean => url.startsWith('/v1/bulk/import')
-    const proxy = await faultyProxy(t, gateway.url, (now, before) =>
+    const proxy = await startFaultyProxy(t, gateway.url, (now, before) =>
       isUpload(now) && !before.some(isUpload) ? { cutBodyAfter: 100_000 } : 'passed'
     )
     const file = join(directory, 'patients.ndjson')
     // Larger than what the connection takes before anyone reads it.
     const blank = `${' '.repeat(1_000)}\n`.repeat(8_000)
-    writeFileSync(file, patients(10) + blank)
+    writeFileSync(file, buildPatientLines(10) + blank)
     const { code, out, err } = await bulk('import', file, '--type', 'patients', '--url', proxy.url)
     t.equal(code, 0, err)
     t.match(out, /10 created/)
     t.equal(proxy.seen.filter(isUpload).length, 2)
     t.equal(JSON.parse((await bulk('jobs', '--json')).out).length, 1)
 
-    const second = await faultyProxy(t, gateway.url, now => (isUpload(now) ? { cutBodyAfter: 100_000 } : 'passed'))
+    const second = await startFaultyProxy(t, gateway.url, now => (isUpload(now) ? { cutBodyAfter: 100_000 } : 'passed'))
     const { child, ended } = start(
       { ...env, CLINIGATE_URL: second.url },
       'bulk',
@@ -243,7 +243,7 @@ test(
   async t => {
     const { bulk, directory, gateway } = await open(t, t.testdir())
     const count = new Map<string, number>()
-    const proxy = await faultyProxy(t, gateway.url, ({ method, url }) => {
+    const proxy = await startFaultyProxy(t, gateway.url, ({ method, url }) => {
       const what = `${method} ${url.replace(/job-[a-z2-7]+/, 'job')}`
       const times = (count.get(what) ?? 0) + 1
       count.set(what, times)
@@ -265,7 +265,7 @@ test(
       return 'passed'
     })
     const file = join(directory, 'patients.ndjson')
-    writeFileSync(file, patients(5))
+    writeFileSync(file, buildPatientLines(5))
     const imported = await bulk('import', file, '--type', 'patients', '--url', proxy.url)
     t.match(imported, { code: 0, out: /5 created/ }, imported.err)
     const exported = await bulk('export', '--types', 'patients', '--to', join(directory, 'out'), '--url', proxy.url)
@@ -276,7 +276,7 @@ test(
 test('a key that is wrong, revoked or missing is told before anything is sent, and never repeated', async t => {
   const { directory, env, secret } = await open(t, t.testdir())
   const file = join(directory, 'patients.ndjson')
-  writeFileSync(file, patients(5))
+  writeFileSync(file, buildPatientLines(5))
   const wrong = `${secret.slice(0, -6)}aaaaaa`
   for (const args of [
     ['import', file],
@@ -284,15 +284,15 @@ test('a key that is wrong, revoked or missing is told before anything is sent, a
     ['jobs'],
     ['cancel', `job-${'a'.repeat(26)}`]
   ]) {
-    const { code, out, err } = await command({ ...env, CLINIGATE_API_KEY: wrong }, 'bulk', ...args)
+    const { code, out, err } = await runCommand({ ...env, CLINIGATE_API_KEY: wrong }, 'bulk', ...args)
     t.same([code, out], [2, ''], args.join(' '))
     t.ok(err.length > 10 && !err.includes(wrong.slice(10)), err)
-    t.match(await command({ ...env, CLINIGATE_API_KEY: '' }, 'bulk', ...args), {
+    t.match(await runCommand({ ...env, CLINIGATE_API_KEY: '' }, 'bulk', ...args), {
       code: 2,
       out: '',
       err: /CLINIGATE_API_KEY/
     })
-    t.match(await command({ ...env, CLINIGATE_API_KEY: 'a\nb' }, 'bulk', ...args), {
+    t.match(await runCommand({ ...env, CLINIGATE_API_KEY: 'a\nb' }, 'bulk', ...args), {
       code: 2,
       out: '',
       err: /does not contain a key/
@@ -302,7 +302,7 @@ test('a key that is wrong, revoked or missing is told before anything is sent, a
 
 test('what is not understood, or no gateway, ends with 2', async t => {
   const { directory, env, bulk, gateway } = await open(t, t.testdir())
-  const elsewhere = await faultyProxy(t, gateway.url, () => ({ status: 404, body: '<html>' }))
+  const elsewhere = await startFaultyProxy(t, gateway.url, () => ({ status: 404, body: '<html>' }))
   const cases: Array<[RegExp, ...string[]]> = [
     [/https/, 'jobs', '--url', 'http://api.example.org'],
     [/the form https/, 'jobs', '--url', 'ftp://x'],
@@ -324,7 +324,7 @@ test('what is not understood, or no gateway, ends with 2', async t => {
     t.same([code, out], [2, ''], args.join(' '))
     t.match(err, text)
   }
-  t.match(await command({ ...env, CLINIGATE_URL: 'http://127.0.0.1:1' }, 'bulk', 'jobs'), {
+  t.match(await runCommand({ ...env, CLINIGATE_URL: 'http://127.0.0.1:1' }, 'bulk', 'jobs'), {
     code: 2,
     err: /does not respond \(ECONNREFUSED\)/
   })
@@ -337,16 +337,16 @@ test(
     const { bulk, directory, env, gateway } = await open(t, t.testdir())
     // As if each job took for ever, as long as it is held.
     let isHeld = true
-    const proxy = await faultyProxy(t, gateway.url, ({ method, url }) =>
+    const proxy = await startFaultyProxy(t, gateway.url, ({ method, url }) =>
       isHeld && method === 'GET' && /jobs\/job-[a-z2-7]+$/.test(url)
         ? { status: 503, headers: { 'retry-after': '1' } }
         : 'passed'
     )
     // Of two files, since what one job has written would be unchanged for the other.
     const [file, other] = [join(directory, 'patients.ndjson'), join(directory, 'others.ndjson')]
-    writeFileSync(file, patients(2_000))
-    writeFileSync(other, patients(4_000).slice(patients(2_000).length))
-    const interrupted = async (file: string, ...args: string[]): Promise<Ended> => {
+    writeFileSync(file, buildPatientLines(2_000))
+    writeFileSync(other, buildPatientLines(4_000).slice(buildPatientLines(2_000).length))
+    const interruptImport = async (file: string, ...args: string[]): Promise<Ended> => {
       const { child, ended } = start(
         { ...env, CLINIGATE_URL: proxy.url },
         'bulk',
@@ -361,10 +361,10 @@ test(
       })
       return await ended
     }
-    const left = await interrupted(file)
+    const left = await interruptImport(file)
     t.match(left, { code: 130, out: '', err: /keeps running/ })
-    const jobId = jobIn(left.err)
-    const cancelled = await interrupted(other, '--cancel-on-interrupt')
+    const jobId = findJobId(left.err)
+    const cancelled = await interruptImport(other, '--cancel-on-interrupt')
     t.match(cancelled, { code: 130, out: '', err: /The job was cancelled|had already ended/ })
     isHeld = false
     const results = `${file}.results.ndjson`
@@ -380,7 +380,7 @@ test(
   { timeout: 120_000 },
   async t => {
     const { bulk, directory, env, gateway } = await open(t, t.testdir())
-    const proxy = await faultyProxy(t, gateway.url, () => 'passed')
+    const proxy = await startFaultyProxy(t, gateway.url, () => 'passed')
     const { child, ended } = start(
       { ...env, CLINIGATE_URL: proxy.url },
       'bulk',
@@ -389,8 +389,8 @@ test(
       '--results',
       join(directory, 'results')
     )
-    child.stdin!.write(patient(1))
-    await until(() => proxy.seen.some(({ method }) => method === 'POST'))
+    child.stdin!.write(buildPatientLine(1))
+    await waitUntil(() => proxy.seen.some(({ method }) => method === 'POST'))
     child.kill('SIGINT')
     t.match(await ended, { code: 130, out: '', err: /^Not all lines were sent\. Nothing was imported\.\n$/ })
     t.equal((await bulk('jobs')).out, 'No jobs.\n')
@@ -400,7 +400,7 @@ test(
 test('jobs are listed and shown, and a job that has ended is not cancelled', async t => {
   const { bulk, directory } = await open(t, t.testdir())
   t.match(await bulk('jobs'), { code: 0, out: 'No jobs.\n' })
-  await filled(bulk, directory, 3)
+  await importPatients(bulk, directory, 3)
   const [job] = JSON.parse((await bulk('jobs', '--json')).out)
   t.match(job, { type: 'import', status: 'completed', processedRecords: 3 })
   t.match(await bulk('jobs'), { code: 0, out: new RegExp(`^${job.id}  import  completed   +3 records  +0 failed`) })
@@ -424,7 +424,7 @@ test('a file that a gateway names by a way out of the directory is not written',
     expiresAt: '',
     files: [{ resourceType: 'Patient', count: 1, url: `${gateway.url}/v1/x/files/..%2F..%2Fevil.ndjson` }]
   }
-  const proxy = await faultyProxy(t, gateway.url, ({ method }) => ({
+  const proxy = await startFaultyProxy(t, gateway.url, ({ method }) => ({
     status: 200,
     body: JSON.stringify({ data: method === 'POST' ? { jobId: job.id } : job })
   }))

@@ -5,12 +5,12 @@ import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { run } from '../../src/operator/cli/run.js'
 import { readSecret } from '../../src/keys/secret.js'
-import { command } from './command.js'
+import { runCommand } from './command.js'
 
 const now = () => new Date('2030-01-01T00:00:00Z')
 
 /** The command in this process, on a data directory of the test. */
-function cliOn (dataDirectory: string, environment: Record<string, string> = {}) {
+function createCli (dataDirectory: string, environment: Record<string, string> = {}) {
   return async (...args: string[]) => {
     let out = ''
     let err = ''
@@ -27,7 +27,7 @@ function cliOn (dataDirectory: string, environment: Record<string, string> = {})
 }
 
 async function withOrganization (t: Test) {
-  const clinigate = cliOn(join(t.testdir(), 'data'))
+  const clinigate = createCli(join(t.testdir(), 'data'))
   const { json } = await clinigate('orgs', 'create', '--name', 'Clinic', '--plan', 'pro')
   return { clinigate, tenantId: json.tenantId as string }
 }
@@ -163,7 +163,7 @@ t.test('what is not understood ends with 2 and does nothing', async t => {
 
 t.test('help is no error', async t => {
   for (const args of [['--help'], ['keys', '--help'], ['keys', 'create', '--help']]) {
-    const { code, out } = await cliOn('unused')(...args)
+    const { code, out } = await createCli('unused')(...args)
     t.equal(code, 0)
     t.match(out, /Usage: clinigate/)
   }
@@ -171,7 +171,7 @@ t.test('help is no error', async t => {
 
 t.test('a data directory is made for its owner alone', async t => {
   const directory = join(t.testdir(), 'a', 'b')
-  await cliOn(directory)('orgs', 'list')
+  await createCli(directory)('orgs', 'list')
   t.equal(statSync(directory).mode & 0o777, 0o700)
 })
 
@@ -180,19 +180,19 @@ t.test('a data directory that can\'t be used, or a bad configuration, is one cle
     file: 'x',
     broken: { 'control.db': 'this is no database, but a text that is long enough for one' }
   })
-  t.match(await cliOn(join(directory, 'file'))('orgs', 'list'), {
+  t.match(await createCli(join(directory, 'file'))('orgs', 'list'), {
     code: 1,
     err: /^clinigate: [^\n]* must be a directory, but is a file[^\n]*\n$/
   })
-  t.match(await cliOn(join(directory, 'broken'))('orgs', 'list'), {
+  t.match(await createCli(join(directory, 'broken'))('orgs', 'list'), {
     code: 1,
     err: /^clinigate: control.db[^\n]*not a database[^\n]*\n$/
   })
-  t.match(await cliOn(directory, { PORT: 'many' })('orgs', 'list'), { code: 1, err: /PORT: must be integer/ })
+  t.match(await createCli(directory, { PORT: 'many' })('orgs', 'list'), { code: 1, err: /PORT: must be integer/ })
 })
 
 t.test('commands work while every datastore is down', async t => {
-  const { code } = await cliOn(join(t.testdir(), 'data'), {
+  const { code } = await createCli(join(t.testdir(), 'data'), {
     FHIR_TEST_URL: 'http://127.0.0.1:1/fhir',
     FHIR_LIVE_URL: 'http://127.0.0.1:1/fhir'
   })('orgs', 'create', '--name', 'x', '--plan', 'pro')
@@ -215,12 +215,12 @@ t.test('several processes that are the first on a data directory all succeed', {
     return { code, out }
   }))
   for (const { code, out } of results) t.equal(code, 0, out)
-  t.same((await cliOn(directory)('orgs', 'list')).json.length, 5)
+  t.same((await createCli(directory)('orgs', 'list')).json.length, 5)
 })
 
 // The command answered with who belongs to what, and named no option.
 t.test('a token of the command line says which option its role lacks or has too many', async t => {
-  const create = (...args: string[]) => command({}, 'tokens', 'create', '--name', 'ci', ...args)
+  const create = (...args: string[]) => runCommand({}, 'tokens', 'create', '--name', 'ci', ...args)
   for (const role of ['admin', 'viewer']) {
     t.match(await create('--role', role), {
       code: 2,
@@ -238,7 +238,7 @@ t.test('a token of the command line says which option its role lacks or has too 
 })
 
 t.test('a command tells its version and times as they are written', async t => {
-  const said = async (...args: string[]) => {
+  const captureOutput = async (...args: string[]) => {
     const out: string[] = []
     const print = (text: string): void => { out.push(text) }
     const code = await run(args, {
@@ -251,6 +251,6 @@ t.test('a command tells its version and times as they are written', async t => {
     })
     return { code, text: out.join('') }
   }
-  t.match(await said('--version'), { code: 0, text: /^\d+\.\d+\.\d+/ })
-  t.match(await said('keys', 'roll', '--help'), { code: 0, text: /\(default: 1h\)/ })
+  t.match(await captureOutput('--version'), { code: 0, text: /^\d+\.\d+\.\d+/ })
+  t.match(await captureOutput('keys', 'roll', '--help'), { code: 0, text: /\(default: 1h\)/ })
 })

@@ -10,7 +10,7 @@ import { buildMain } from '../harness/built.js'
 let built: string | undefined
 
 /** The path of the command, built for this process. */
-export const cli = (): string => (built ??= join(dirname(buildMain()), 'operator', 'cli', 'index.js'))
+export const getCliPath = (): string => (built ??= join(dirname(buildMain()), 'operator', 'cli', 'index.js'))
 
 // Nothing of a configuration: a wrong one would stop every other command.
 export const env = {
@@ -44,12 +44,12 @@ export async function validate (args: readonly string[], input: Iterable<string 
 }
 
 /** Runs `clinigate validate` as a process, with what should come by the pipe. */
-export async function clinigate (
+export async function runValidateProcess (
   args: readonly string[],
   input: Iterable<string | Uint8Array> = [],
   nodeArgs: readonly string[] = []
 ): Promise<Ended> {
-  const child = spawn(process.execPath, [...nodeArgs, cli(), 'validate', ...args], {
+  const child = spawn(process.execPath, [...nodeArgs, getCliPath(), 'validate', ...args], {
     env,
     stdio: 'pipe'
   } satisfies SpawnOptions)

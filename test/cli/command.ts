@@ -9,9 +9,9 @@ import type { Streams } from '../../src/operator/cli/context.js'
 export interface Ended { readonly code: number | null, readonly out: string, readonly err: string }
 
 /** Runs a command in this process. */
-export async function command (environment: Readonly<Record<string, string>>, ...args: string[]): Promise<Ended> {
+export async function runCommand (environment: Readonly<Record<string, string>>, ...args: string[]): Promise<Ended> {
   let [out, err] = ['', '']
-  const sink = (write: (text: string) => void) =>
+  const createSink = (write: (text: string) => void) =>
     new Writable({
       write (chunk, _, done) {
         write(String(chunk))
@@ -30,10 +30,10 @@ export async function command (environment: Readonly<Record<string, string>>, ..
     },
     streams: {
       stdin: Readable.from([]),
-      stdout: sink(text => {
+      stdout: createSink(text => {
         out += text
       }),
-      stderr: sink(text => {
+      stderr: createSink(text => {
         err += text
       })
     } as unknown as Streams

@@ -2,10 +2,10 @@ import { randomUUID } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { openApiDocument } from '../../src/api/openapi/document.js'
+import { buildOpenApiDocument } from '../../src/api/openapi/document.js'
 import { describeRoutes } from '../../src/bootstrap/describe-routes.js'
 import { mappings } from '../../src/mappings/registry.js'
-import { command } from './command.js'
+import { runCommand } from './command.js'
 
 const directory = t.testdir()
 
@@ -13,16 +13,16 @@ const directory = t.testdir()
 async function compare (document: unknown, ...options: string[]) {
   const file = join(directory, `${randomUUID()}.json`)
   writeFileSync(file, typeof document === 'string' ? document : JSON.stringify(document))
-  return await command({}, 'compare', file, ...options)
+  return await runCommand({}, 'compare', file, ...options)
 }
 
-const json = (schema: object) => ({ content: { 'application/json': { schema } } })
-const paths = (value: object, more: object = {}) => ({ openapi: '3.1.0', paths: value, ...more })
-const linesOf = (out: string) => out.split('\n').filter(line => line !== '').map(line => JSON.parse(line))
+const toJsonContent = (schema: object) => ({ content: { 'application/json': { schema } } })
+const buildDocument = (value: object, more: object = {}) => ({ openapi: '3.1.0', paths: value, ...more })
+const parseLines = (out: string) => out.split('\n').filter(line => line !== '').map(line => JSON.parse(line))
 
 t.test('the gateway\'s own document has no difference, whatever its address and parameters are called', async t => {
   const described = await describeRoutes({ hasEvents: true })
-  const own = openApiDocument(mappings, { version: '1', url: 'https://api.example.org', described })
+  const own = buildOpenApiDocument(mappings, { version: '1', url: 'https://api.example.org', described })
   const same = await compare(own)
   t.same([same.code, same.out], [0, ''])
   t.match(same.err, /^\d{3} operations compared\. Missing: 0 operations, 0 fields, 0 filters\./)
@@ -34,7 +34,7 @@ t.test('the gateway\'s own document has no difference, whatever its address and 
 
 t.test('a document that differs in each way is listed by operation, field and filter, with 1 at the end', async t => {
   const { code, out, err } = await compare(
-    paths(
+    buildDocument(
       {
         '/patients': {
           parameters: [{ $ref: '#/components/parameters/ward' }],
@@ -44,7 +44,7 @@ t.test('a document that differs in each way is listed by operation, field and fi
               { name: 'X-Trace', in: 'header', schema: { type: 'string' } }
             ],
             responses: {
-              200: json({
+              200: toJsonContent({
                 type: 'object',
                 properties: {
                   data: {
@@ -64,7 +64,7 @@ t.test('a document that differs in each way is listed by operation, field and fi
         servers: [{ url: 'https://other.example/v1' }],
         components: {
           parameters: { ward: { name: 'ward', in: 'query', schema: { type: 'string' } } },
-          requestBodies: { Patient: json({ $ref: '#/components/schemas/Patient' }) },
+          requestBodies: { Patient: toJsonContent({ $ref: '#/components/schemas/Patient' }) },
           schemas: {
             Patient: {
               allOf: [
@@ -89,11 +89,11 @@ t.test('a document that differs in each way is listed by operation, field and fi
     '--json'
   )
   t.equal(code, 1)
-  const found = linesOf(out)
+  const found = parseLines(out)
   t.strictSame(
     found
-      .map(({ kind, problem, operation, in: place, name }) =>
-        [problem, kind, operation, place, name].filter(Boolean).join(' '))
+      .map(({ kind, problem, operation, in: location, name }) =>
+        [problem, kind, operation, location, name].filter(Boolean).join(' '))
       .sort(),
     [
       'missing field GET /patients response data.data[].address.planet',
@@ -119,7 +119,7 @@ t.test('a document that differs in each way is listed by operation, field and fi
 
 t.test('what is for people names both types in a line', async t => {
   const schema = { type: 'object', properties: { active: { type: 'array', items: {} } } }
-  const { out } = await compare(paths({ '/v1/patients': { post: { requestBody: json(schema) } } }))
+  const { out } = await compare(buildDocument({ '/v1/patients': { post: { requestBody: toJsonContent(schema) } } }))
   t.equal(out, 'other type field      POST /v1/patients  request  active  array there, boolean here\n')
 })
 
@@ -132,15 +132,15 @@ t.test('references in a circle, out of the document or to nothing end, and are n
   }
   const properties = Object.fromEntries(Object.entries(references).map(([name, $ref]) => [name, { $ref }]))
   const { code, out } = await compare(
-    paths(
-      { '/v1/patients': { post: { requestBody: json({ type: 'object', properties }) } } },
+    buildDocument(
+      { '/v1/patients': { post: { requestBody: toJsonContent({ type: 'object', properties }) } } },
       { components: { schemas: { a: { $ref: '#/components/schemas/b' }, b: { $ref: '#/components/schemas/a' } } } }
     ),
     '--json'
   )
   t.equal(code, 1)
   t.strictSame(
-    linesOf(out),
+    parseLines(out),
     [references.lastName, references.middleName, references.prefix].map(name => ({
       kind: 'reference',
       problem: 'not followed',
@@ -161,11 +161,11 @@ t.test('a file that is no such document is refused with the reason, and nothing 
     t.same([code, out], [1, ''], reason)
     t.ok(err.endsWith(` cannot be compared: ${reason}.\n`), err.slice(0, 200))
   }
-  t.match((await command({}, 'compare', join(directory, 'none.json'))).err, /cannot be compared: it does not exist/)
-  t.match((await command({}, 'compare', directory)).err, /cannot be compared: it is not a file/)
+  t.match((await runCommand({}, 'compare', join(directory, 'none.json'))).err, /cannot be compared: it does not exist/)
+  t.match((await runCommand({}, 'compare', directory)).err, /cannot be compared: it is not a file/)
 })
 
 t.test('names from the document do nothing to a terminal', async t => {
-  const { out } = await compare(paths({ '/v1/\u001b[31mred\u202e': { get: {} } }))
+  const { out } = await compare(buildDocument({ '/v1/\u001b[31mred\u202e': { get: {} } }))
   t.equal(out, 'missing operation     GET /v1/\uFFFD[31mred\uFFFD\n')
 })

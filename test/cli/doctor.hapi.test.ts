@@ -1,16 +1,16 @@
 import t from 'tap'
 import { join } from 'node:path'
-import { realBackend } from '../harness/backend.js'
-import { fhirServer, tenantSystem } from '../harness/fhir-server.js'
-import { command } from './command.js'
+import { requireRealBackend } from '../harness/backend.js'
+import { createFhirClient, tenantSystem } from '../harness/fhir-server.js'
+import { runCommand } from './command.js'
 
 t.setTimeout(240_000)
 t.test(
   'HAPI as it comes does what the gateway relies on; what should be off is told, and what was stored is deleted',
   async t => {
     t.setTimeout(240_000)
-    const { url } = realBackend()
-    const { code, out } = await command({ CLINIGATE_DATA: join(t.testdir(), 'data') }, 'doctor', '--url', url, '--json')
+    const { url } = requireRealBackend()
+    const { code, out } = await runCommand({ CLINIGATE_DATA: join(t.testdir(), 'data') }, 'doctor', '--url', url, '--json')
     const { findings, records, software, fhirVersion, blocks } = JSON.parse(out)
     const faults = Object.fromEntries(
       findings.filter(({ state }: any) => state !== 'works').map(({ name, state }: any) => [name, state])
@@ -26,7 +26,7 @@ t.test(
     t.strictSame([code, blocks, fhirVersion, records.left], [0, false, '4.0.1', []])
     t.match(software, /^HAPI FHIR Server/)
     t.ok(records.stored > 20)
-    const { body } = await fhirServer(url).send(
+    const { body } = await createFhirClient(url).send(
       'GET',
       `Patient?_tag=${encodeURIComponent(`${tenantSystem}:doctor|trial`)}&_summary=count`
     )

@@ -1,15 +1,15 @@
 import t from 'tap'
 import { join } from 'node:path'
-import { fhirServer } from '../harness/fhir-server.js'
+import { createFhirClient } from '../harness/fhir-server.js'
 import { startTestSandbox } from '../harness/sandbox.js'
 import { unlikeHapi } from '../harness/non-hapi-server.js'
-import { command, start } from './command.js'
+import { runCommand, start } from './command.js'
 
 const server = await startTestSandbox(t, unlikeHapi)
 const environment = { CLINIGATE_DATA: join(t.testdir(), 'data'), FHIR_LIVE_URL: server.url }
 
 t.test('a person reads what works, what does not, what the gateway does then and what to change', async t => {
-  const { code, out, err } = await command(environment, 'doctor', 'live')
+  const { code, out, err } = await runCommand(environment, 'doctor', 'live')
   t.strictSame([code, err], [0, ''])
   t.match(out, /^Datastore live, clinigate sandbox, FHIR 4\.0\.1\n\nworks {5}The server answers/)
   t.match(
@@ -23,7 +23,7 @@ t.test('a person reads what works, what does not, what the gateway does then and
 })
 
 t.test('a program reads one line of JSON', async t => {
-  const { code, out } = await command(
+  const { code, out } = await runCommand(
     { CLINIGATE_DATA: environment.CLINIGATE_DATA },
     'doctor',
     '--url',
@@ -44,25 +44,25 @@ t.test('a program reads one line of JSON', async t => {
 })
 
 t.test('what is in the way ends with 1, a command that was not understood with 2', async t => {
-  const away = await command(environment, 'doctor', '--url', 'http://127.0.0.1:1/fhir')
+  const away = await runCommand(environment, 'doctor', '--url', 'http://127.0.0.1:1/fhir')
   t.match(away, {
     code: 1,
     out: /\nblocks {4}The server answers.+\n {10}seen: {4}it does not answer.*\n[\s\S]+\nThe gateway cannot work with this server\. 1 blocking\.\n$/
   })
-  t.match(await command(environment, 'doctor', '--url', `${server.url}/x`), {
+  t.match(await runCommand(environment, 'doctor', '--url', `${server.url}/x`), {
     code: 1,
     out: /no CapabilityStatement|status 404/
   })
-  t.match(await command(environment, 'doctor'), { code: 2, err: /name a datastore, or a server with --url/ })
-  t.match(await command(environment, 'doctor', 'lvie'), { code: 2, err: /did you mean live\?/ })
+  t.match(await runCommand(environment, 'doctor'), { code: 2, err: /name a datastore, or a server with --url/ })
+  t.match(await runCommand(environment, 'doctor', 'lvie'), { code: 2, err: /did you mean live\?/ })
 })
 
 t.test('a person who ends the examination leaves a clean server', async t => {
-  const { send } = fhirServer(server.url)
+  const { send } = createFhirClient(server.url)
   const { child, ended } = start(environment, 'doctor', 'live')
-  const total = async (): Promise<number> => (await send('GET', 'Patient?_summary=count')).body.total
-  while (await total() === 0) await new Promise(resolve => setTimeout(resolve, 5))
+  const countPatients = async (): Promise<number> => (await send('GET', 'Patient?_summary=count')).body.total
+  while (await countPatients() === 0) await new Promise(resolve => setTimeout(resolve, 5))
   child.kill('SIGINT')
   t.equal((await ended).code, 130)
-  t.equal(await total(), 0)
+  t.equal(await countPatients(), 0)
 })

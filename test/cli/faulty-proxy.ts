@@ -20,7 +20,7 @@ export interface Seen { readonly method: string, readonly url: string, readonly 
 /** A proxy before a gateway that does to requests what a bad network does. */
 interface FaultyProxy { readonly url: string, readonly seen: readonly Seen[] }
 
-export async function faultyProxy (
+export async function startFaultyProxy (
   t: Test,
   target: string,
   toOutcome: (seen: Seen, before: readonly Seen[]) => Fate
@@ -51,21 +51,21 @@ function pass ({ from, to, target }: Passing, outcome: Exclude<Fate, { readonly 
   const onward = request(
     `${target}${from.url}`,
     { method: from.method, headers: from.headers, agent: false },
-    answer => {
-      to.writeHead(answer.statusCode!, answer.headers)
+    response => {
+      to.writeHead(response.statusCode!, response.headers)
       let bytes = 0
-      answer.on('data', (chunk: Buffer) => {
+      response.on('data', (chunk: Buffer) => {
         bytes += chunk.length
         if (outcome !== 'passed' && 'cutAfter' in outcome && bytes > outcome.cutAfter) {
           to.write(chunk.subarray(0, Math.max(0, chunk.length - (bytes - outcome.cutAfter))), () => to.destroy())
-          answer.destroy()
+          response.destroy()
         } else if (outcome !== 'passed' && 'holdAfter' in outcome && bytes > outcome.holdAfter) {
           to.write(chunk.subarray(0, Math.max(0, chunk.length - (bytes - outcome.holdAfter))))
-          answer.pause().removeAllListeners('data')
+          response.pause().removeAllListeners('data')
         } else to.write(chunk)
       })
-      answer.on('end', () => to.end())
-      answer.on('error', () => to.destroy())
+      response.on('end', () => to.end())
+      response.on('error', () => to.destroy())
     }
   )
   onward.on('error', () => to.destroy())

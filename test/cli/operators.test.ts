@@ -1,24 +1,24 @@
 import { test } from 'tap'
-import { visitor } from '../harness/dashboard.js'
+import { createVisitor } from '../harness/dashboard.js'
 import { startGateway } from '../harness/gateway.js'
-import { command } from './command.js'
+import { runCommand } from './command.js'
 
 test('an operator who lost the password signs in with one that a command prints, and must change it', async t => {
   const gateway = await startGateway(t)
   const { secret } = await gateway.control.tokens.create({ role: 'operator', name: 'ci' }, 'test')
   const first = await gateway.control.members.createFirstOperator('operator@clinigate.local', 'test')
-  const remote = async (...args: string[]) =>
-    await command({ CONTROL_TOKEN: secret, CONTROL_URL: gateway.url }, 'operators', ...args)
-  t.match(JSON.parse((await remote('list')).out), [{ email: 'operator@clinigate.local', role: 'operator' }])
-  t.match(await remote('reset-password', '--email', 'nobody@clinigate.local'), {
+  const runRemote = async (...args: string[]) =>
+    await runCommand({ CONTROL_TOKEN: secret, CONTROL_URL: gateway.url }, 'operators', ...args)
+  t.match(JSON.parse((await runRemote('list')).out), [{ email: 'operator@clinigate.local', role: 'operator' }])
+  t.match(await runRemote('reset-password', '--email', 'nobody@clinigate.local'), {
     code: 1,
     out: '',
     err: /No operator with this address/
   })
-  const { code, out } = await remote('reset-password', '--email', 'Operator@clinigate.local')
+  const { code, out } = await runRemote('reset-password', '--email', 'Operator@clinigate.local')
   t.equal(code, 0)
   const { password } = JSON.parse(out) as { password: string }
-  const browser = visitor(gateway)
+  const browser = createVisitor(gateway)
   const signIn = async (password: string) =>
     await browser.post('/dashboard/sign-in', { email: 'operator@clinigate.local', password }, '/dashboard/sign-in')
   t.equal((await signIn(first!.password)).status, 422)

@@ -4,36 +4,36 @@ import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
 import { Failure } from '../../src/envelope/failures.js'
 import { startGateway } from '../harness/gateway.js'
-import { command } from './command.js'
+import { runCommand } from './command.js'
 
 t.test('commands do at a control plane elsewhere what they do beside it, as far as their token may', async t => {
   const gateway = await startGateway(t)
   const { secret } = await gateway.control.tokens.create({ role: 'operator', name: 'ci' }, 'test')
-  const remote = async (...args: string[]) => {
-    const { code, out, err } = await command({ CONTROL_TOKEN: secret }, ...args, '--control-url', gateway.url)
+  const runRemote = async (...args: string[]) => {
+    const { code, out, err } = await runCommand({ CONTROL_TOKEN: secret }, ...args, '--control-url', gateway.url)
     t.equal(code, 0, err)
     return JSON.parse(out)
   }
-  const { tenantId } = await remote('orgs', 'create', '--name', 'Clinic', '--plan', 'pro')
-  t.match(await remote('orgs', 'update', tenantId, '--overage', 'off'), { tenantId, overage: false })
-  t.match(await remote('orgs', 'list'), [{ tenantId, name: 'Clinic', overage: false }])
-  const made = await remote('keys', 'create', '--tenant', tenantId, '--mode', 'test', '--expires', '2099-01-01')
+  const { tenantId } = await runRemote('orgs', 'create', '--name', 'Clinic', '--plan', 'pro')
+  t.match(await runRemote('orgs', 'update', tenantId, '--overage', 'off'), { tenantId, overage: false })
+  t.match(await runRemote('orgs', 'list'), [{ tenantId, name: 'Clinic', overage: false }])
+  const made = await runRemote('keys', 'create', '--tenant', tenantId, '--mode', 'test', '--expires', '2099-01-01')
   await gateway.catchUp()
   t.equal(
     (await fetch(`${gateway.url}/v1/patients`, { headers: { 'x-api-key': made.secret } })).status,
     200,
     'the key works'
   )
-  const rolled = await remote('keys', 'roll', made.keyId, '--overlap', '30m')
+  const rolled = await runRemote('keys', 'roll', made.keyId, '--overlap', '30m')
   t.match(rolled, { keyId: /^key-/, secret: /^svc_test_/, previous: { keyId: made.keyId } })
-  t.match(await remote('keys', 'expire', rolled.keyId, '--at', '2098-01-01'), { expiresAt: '2098-01-01T00:00:00.000Z' })
-  t.match(await remote('keys', 'revoke', rolled.keyId), { revokedAt: String })
-  t.match(await remote('keys', 'list', '--tenant', tenantId), { length: 2 })
-  const admin = await remote('tokens', 'create', '--role', 'admin', '--tenant', tenantId, '--name', 'of the clinic')
-  t.match(await remote('tokens', 'list', '--tenant', tenantId), [{ tokenId: admin.tokenId, role: 'admin' }])
-  t.ok(Array.isArray(await remote('gateways')))
+  t.match(await runRemote('keys', 'expire', rolled.keyId, '--at', '2098-01-01'), { expiresAt: '2098-01-01T00:00:00.000Z' })
+  t.match(await runRemote('keys', 'revoke', rolled.keyId), { revokedAt: String })
+  t.match(await runRemote('keys', 'list', '--tenant', tenantId), { length: 2 })
+  const admin = await runRemote('tokens', 'create', '--role', 'admin', '--tenant', tenantId, '--name', 'of the clinic')
+  t.match(await runRemote('tokens', 'list', '--tenant', tenantId), [{ tokenId: admin.tokenId, role: 'admin' }])
+  t.ok(Array.isArray(await runRemote('gateways')))
 
-  const asAdmin = await command(
+  const asAdmin = await runCommand(
     { CONTROL_TOKEN: admin.secret, CONTROL_URL: gateway.url },
     'orgs',
     'create',
@@ -43,8 +43,8 @@ t.test('commands do at a control plane elsewhere what they do beside it, as far 
     'pro'
   )
   t.match(asAdmin, { code: 1, out: '', err: /Only operators/ })
-  t.match(await remote('tokens', 'revoke', admin.tokenId), { revokedAt: String })
-  t.match(await command({ CONTROL_TOKEN: admin.secret, CONTROL_URL: gateway.url }, 'orgs', 'list'), {
+  t.match(await runRemote('tokens', 'revoke', admin.tokenId), { revokedAt: String })
+  t.match(await runCommand({ CONTROL_TOKEN: admin.secret, CONTROL_URL: gateway.url }, 'orgs', 'list'), {
     code: 1,
     err: /Authorization: Bearer/
   })
@@ -59,15 +59,15 @@ t.test('a place that can\'t be managed is told, and the token stays out of it', 
     ['http://user:password@127.0.0.1', /the form https/],
     ['http://127.0.0.1:1', /CONTROL_TOKEN/, {}]
   ]
-  for (const [url, says, environment = { CONTROL_TOKEN }] of cases) {
-    const ended = await command(environment, 'orgs', 'list', '--control-url', url)
-    t.match(ended, { code: 1, out: '', err: says })
+  for (const [url, message, environment = { CONTROL_TOKEN }] of cases) {
+    const ended = await runCommand(environment, 'orgs', 'list', '--control-url', url)
+    t.match(ended, { code: 1, out: '', err: message })
     t.notMatch(ended.err, CONTROL_TOKEN)
   }
 })
 
 /** A server that refuses everything in the words of a gateway. */
-async function refusing (t: Test, failure: Failure): Promise<string> {
+async function startRejectingServer (t: Test, failure: Failure): Promise<string> {
   const { status, code, message, headers } = failure
   const server = createServer((_, response) => {
     response.writeHead(status, { 'content-type': 'application/json', ...headers })
@@ -79,20 +79,20 @@ async function refusing (t: Test, failure: Failure): Promise<string> {
 }
 
 t.test('a command says when to try again, or to try later where it is not known', async t => {
-  for (const [retryAfterSeconds, says] of [
+  for (const [retryAfterSeconds, message] of [
     [20, 'Try again in 20 seconds.'],
     [1, 'Try again in 1 second.'],
     [undefined, 'Try again later.']
   ] as const) {
-    const url = await refusing(t, new Failure('BACKEND_UNAVAILABLE', { retryAfterSeconds }))
-    t.match(await command({ CONTROL_TOKEN: 'x' }, 'orgs', 'list', '--control-url', url), {
+    const url = await startRejectingServer(t, new Failure('BACKEND_UNAVAILABLE', { retryAfterSeconds }))
+    t.match(await runCommand({ CONTROL_TOKEN: 'x' }, 'orgs', 'list', '--control-url', url), {
       code: 1,
       out: '',
-      err: `clinigate: ${says}\n`
+      err: `clinigate: ${message}\n`
     })
   }
-  const url = await refusing(t, new Failure('BACKEND_UNAVAILABLE', { message: 'It is full.', retryAfterSeconds: 20 }))
-  t.match(await command({ CLINIGATE_API_KEY: 'x' }, 'bulk', 'jobs', '--url', url), {
+  const url = await startRejectingServer(t, new Failure('BACKEND_UNAVAILABLE', { message: 'It is full.', retryAfterSeconds: 20 }))
+  t.match(await runCommand({ CLINIGATE_API_KEY: 'x' }, 'bulk', 'jobs', '--url', url), {
     code: 2,
     out: '',
     err: 'error: It is full. Try again in 20 seconds.'
@@ -100,13 +100,13 @@ t.test('a command says when to try again, or to try later where it is not known'
 })
 
 t.test('a command whose token is refused names the variable that has it', async t => {
-  const url = await refusing(
+  const url = await startRejectingServer(
     t,
     new Failure('UNAUTHORIZED', {
       message: 'Send a valid management token in the header Authorization: Bearer <token>.'
     })
   )
-  t.match(await command({ CONTROL_TOKEN: 'x' }, 'orgs', 'list', '--control-url', url), {
+  t.match(await runCommand({ CONTROL_TOKEN: 'x' }, 'orgs', 'list', '--control-url', url), {
     code: 1,
     err: /variable CONTROL_TOKEN/
   })
@@ -114,8 +114,8 @@ t.test('a command whose token is refused names the variable that has it', async 
 
 // It said "Check the path and the id."
 t.test('a command that is sent to a gateway without a control plane says that the URL is wrong', async t => {
-  const url = await refusing(t, new Failure('NOT_FOUND'))
-  t.match(await command({ CONTROL_TOKEN: 'cg_control_x' }, 'orgs', 'list', '--control-url', url), {
+  const url = await startRejectingServer(t, new Failure('NOT_FOUND'))
+  t.match(await runCommand({ CONTROL_TOKEN: 'cg_control_x' }, 'orgs', 'list', '--control-url', url), {
     code: 1, err: /is not a control plane \(status 404\); check CONTROL_URL/
   })
 })

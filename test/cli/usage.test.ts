@@ -1,11 +1,11 @@
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import t from 'tap'
-import { ledgerLines } from '../../src/limits/usage-ledger/file.js'
-import { overageAmount } from '../../src/control-plane/store/bill.js'
+import { readLedgerLines } from '../../src/limits/usage-ledger/file.js'
+import { calculateOverageAmount } from '../../src/control-plane/store/bill.js'
 import { startGateway } from '../harness/gateway.js'
-import { until } from '../harness/until.js'
-import { command } from './command.js'
+import { waitUntil } from '../harness/until.js'
+import { runCommand } from './command.js'
 
 const plans = { pro: { requestsPerMinute: null, requestsPerMonth: 3, overage: true } }
 
@@ -14,22 +14,22 @@ t.test('a bill is exact to the hour, and anyone with the ledger comes to the sam
   const gateway = await startGateway(t, { plans, now: () => clock.now })
   const { secret, tenantId } = await gateway.createKey({ mode: 'live' })
   const test = await gateway.createKey({ tenantId })
-  const ask = async (key: string) => await gateway.inject({ url: '/v1/patients/none', headers: { 'x-api-key': key } })
-  for (let i = 0; i < 4; i++) await ask(secret)
-  await ask(test.secret)
+  const sendRequest = async (key: string) => await gateway.inject({ url: '/v1/patients/none', headers: { 'x-api-key': key } })
+  for (let i = 0; i < 4; i++) await sendRequest(secret)
+  await sendRequest(test.secret)
   clock.now = new Date('2030-01-15T13:00:00Z')
-  await ask(secret)
+  await sendRequest(secret)
   clock.now = new Date('2030-02-01T00:00:00Z')
-  await ask(secret)
-  await until(async () => (await gateway.control.usage.bill(tenantId, '2030-02')).counted === 1)
+  await sendRequest(secret)
+  await waitUntil(async () => (await gateway.control.usage.getBill(tenantId, '2030-02')).counted === 1)
   // The ledger notes down what was taken a moment later.
-  await until(() => ledgerLines(join(gateway.dataDirectory, 'usage.db'), 'unsent').length === 0)
+  await waitUntil(() => readLedgerLines(join(gateway.dataDirectory, 'usage.db'), 'unsent').length === 0)
 
   const environment = {
     CLINIGATE_DATA: gateway.dataDirectory,
     CLINIGATE_PLANS: join(gateway.dataDirectory, '..', 'plans.json')
   }
-  const bill = await command(environment, 'usage', 'bill', '--tenant', tenantId, '--month', '2030-01')
+  const bill = await runCommand(environment, 'usage', 'bill', '--tenant', tenantId, '--month', '2030-01')
   t.same(JSON.parse(bill.out), {
     tenantId,
     month: '2030-01',
@@ -42,13 +42,13 @@ t.test('a bill is exact to the hour, and anyone with the ledger comes to the sam
       { hour: '2030-01-15T13:00:00Z', counted: 1, overage: 1, amount: '0.003' }
     ]
   })
-  const csv = await command(environment, 'usage', 'bill', '--tenant', tenantId, '--month', '2030-01', '--csv')
+  const csv = await runCommand(environment, 'usage', 'bill', '--tenant', tenantId, '--month', '2030-01', '--csv')
   t.equal(
     csv.out,
     'hour,counted,overage,amount_usd\r\n2030-01-15T12:00:00Z,4,1,0.003\r\n2030-01-15T13:00:00Z,1,1,0.003\r\n2030-01,5,2,0.006\r\n'
   )
 
-  const again = await command(environment, 'usage', 'recompute', '--month', '2030-01')
+  const again = await runCommand(environment, 'usage', 'recompute', '--month', '2030-01')
   t.equal(again.code, 0)
   t.match(JSON.parse(again.out), [
     {
@@ -60,7 +60,7 @@ t.test('a bill is exact to the hour, and anyone with the ledger comes to the sam
     }
   ])
   const other = await startGateway(t, { plans })
-  const lost = await command(
+  const lost = await runCommand(
     { ...environment },
     'usage',
     'recompute',
@@ -71,7 +71,7 @@ t.test('a bill is exact to the hour, and anyone with the ledger comes to the sam
   )
   t.match(lost, { code: 1, err: '' }, 'what does not agree is told')
   t.match(JSON.parse(lost.out), [{ ledger: { counted: 0 }, agrees: false }])
-  t.match(await command(environment, 'usage', 'bill', '--tenant', tenantId, '--month', '2030-13'), { code: 2 })
+  t.match(await runCommand(environment, 'usage', 'bill', '--tenant', tenantId, '--month', '2030-13'), { code: 2 })
 })
 
 /** What the specification requires of an event: https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/spec.md. */
@@ -90,27 +90,27 @@ t.test('exports of usage that overlap count each request once, by the ids of the
   const { secret, tenantId, keyId } = await gateway.createKey({ mode: 'live' })
   const environment = { CLINIGATE_DATA: gateway.dataDirectory }
   const file = join(gateway.dataDirectory, 'usage.db')
-  const ask = async (url: string) => await gateway.inject({ url, headers: { 'x-api-key': secret } })
-  const exported = async (to: string, from = '2020-01-01') => {
-    const { code, out, err } = await command(
+  const sendRequest = async (url: string) => await gateway.inject({ url, headers: { 'x-api-key': secret } })
+  const exportUsage = async (to: string, from = '2020-01-01') => {
+    const { code, out, err } = await runCommand(
       environment, 'usage', 'export', '--format', 'cloudevents', '--settle', '0', '--from', from, '--to', to
     )
     t.match({ code, err }, { code: 0, err: '' })
     return out.split('\n').slice(0, -1).map(line => JSON.parse(line))
   }
-  await ask('/v1/patients/none')
-  await until(() => ledgerLines(file, 'unsent').length === 0)
+  await sendRequest('/v1/patients/none')
+  await waitUntil(() => readLedgerLines(file, 'unsent').length === 0)
   // In another batch, and so twice in the file.
-  await ask('/v1/patients/none')
-  await ask('/v1/patients')
+  await sendRequest('/v1/patients/none')
+  await sendRequest('/v1/patients')
   clock.now = new Date('2020-01-15T13:59:59.999Z')
-  await ask('/v1/patients/none')
+  await sendRequest('/v1/patients/none')
   clock.now = new Date('2020-01-15T14:00:00Z')
-  await ask('/v1/patients/none')
-  await until(() => ledgerLines(file).reduce((sum, { count }) => sum + count, 0) === 5)
+  await sendRequest('/v1/patients/none')
+  await waitUntil(() => readLedgerLines(file).reduce((sum, { count }) => sum + count, 0) === 5)
 
-  const first = await exported('2020-01-15T13:00:00Z')
-  const all = await exported('2020-01-15T14:00:00Z')
+  const first = await exportUsage('2020-01-15T13:00:00Z')
+  const all = await exportUsage('2020-01-15T14:00:00Z')
   const use = { mode: 'live', keyId, resource: 'patients', isCounted: true, isOverage: false }
   t.match(first, [
     { ...cloudEvent, subject: tenantId, time: '2020-01-15T12:00:00Z' },
@@ -125,7 +125,7 @@ t.test('exports of usage that overlap count each request once, by the ids of the
   const byId = new Map([...first, ...all].map(event => [event.id, event]))
   t.strictSame(first.map(({ id }) => byId.get(id)), first, 'an event that is sent again is the same')
   t.equal(byId.size, 3)
-  t.strictSame(await exported('2020-01-15T14:00:00Z', '2020-01-15T13:00:00Z'), all.slice(2))
+  t.strictSame(await exportUsage('2020-01-15T14:00:00Z', '2020-01-15T13:00:00Z'), all.slice(2))
 })
 
 t.test('usage of hours that may still grow is not exported, and said to be missing', async t => {
@@ -133,24 +133,24 @@ t.test('usage of hours that may still grow is not exported, and said to be missi
   const { secret } = await gateway.createKey({ mode: 'live' })
   const environment = { CLINIGATE_DATA: gateway.dataDirectory }
   await gateway.inject({ url: '/v1/patients/none', headers: { 'x-api-key': secret } })
-  await until(() => ledgerLines(join(gateway.dataDirectory, 'usage.db')).length === 1)
+  await waitUntil(() => readLedgerLines(join(gateway.dataDirectory, 'usage.db')).length === 1)
   const args = ['usage', 'export', '--format', 'cloudevents']
-  t.match(await command(environment, ...args), { code: 0, out: '', err: /^Not exported yet: 1 requests in the hours from / })
-  t.match(await command(environment, ...args, '--to', new Date().toISOString()), {
+  t.match(await runCommand(environment, ...args), { code: 0, out: '', err: /^Not exported yet: 1 requests in the hours from / })
+  t.match(await runCommand(environment, ...args, '--to', new Date().toISOString()), {
     code: 1, out: '', err: /are not settled yet; choose an earlier --to, or a shorter --settle/
   })
-  t.match(await command(environment, 'usage', 'export', '--format', 'csv'), { code: 2, out: '' })
-  t.match(await command(environment, 'usage', 'export'), { code: 2, out: '' })
-  t.match(await command(environment, ...args, '--ledger', join(gateway.dataDirectory, 'none.db')), {
+  t.match(await runCommand(environment, 'usage', 'export', '--format', 'csv'), { code: 2, out: '' })
+  t.match(await runCommand(environment, 'usage', 'export'), { code: 2, out: '' })
+  t.match(await runCommand(environment, ...args, '--ledger', join(gateway.dataDirectory, 'none.db')), {
     code: 1, out: '', err: /none\.db cannot be read as a ledger/
   })
 })
 
 t.test('an amount has no rounding, however large', async t => {
-  t.equal(overageAmount(0), '0.000')
-  t.equal(overageAmount(1), '0.003')
-  t.equal(overageAmount(334), '1.002')
-  t.equal(overageAmount(9_007_199_254_740_991), '27021597764222.973')
+  t.equal(calculateOverageAmount(0), '0.000')
+  t.equal(calculateOverageAmount(1), '0.003')
+  t.equal(calculateOverageAmount(334), '1.002')
+  t.equal(calculateOverageAmount(9_007_199_254_740_991), '27021597764222.973')
 })
 
 // It said "file is not a database" or "no such table: waiting", or spoke of the data directory where another file was
@@ -160,7 +160,7 @@ t.test('a ledger that is missing, no database or another database is told by its
   new Database(join(directory, 'other.db')).exec('CREATE TABLE x (y)').close()
   for (const name of ['missing.db', 'text.db', 'other.db']) {
     const file = join(directory, name)
-    const { code, out, err } = await command(
+    const { code, out, err } = await runCommand(
       { CLINIGATE_DATA: directory },
       'usage',
       'recompute',
@@ -173,7 +173,7 @@ t.test('a ledger that is missing, no database or another database is told by its
     t.ok(err.startsWith(`clinigate: ${file} cannot be read as a ledger (SQLITE_`), err)
     t.match(err, '--ledger')
   }
-  t.match(await command({ CLINIGATE_DATA: directory }, 'usage', 'recompute', '--month', '2030-01'), {
+  t.match(await runCommand({ CLINIGATE_DATA: directory }, 'usage', 'recompute', '--month', '2030-01'), {
     code: 1,
     err: /usage\.db cannot be read as a ledger .* CLINIGATE_DATA/
   })

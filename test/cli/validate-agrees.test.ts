@@ -6,7 +6,7 @@ import { printJson } from '../../src/json/json.js'
 import type { Mapping } from '../../src/mappings/core/mapping.js'
 import { mappings } from '../../src/mappings/registry.js'
 import { startGateway } from '../harness/gateway.js'
-import { fieldValues, simpleOf } from '../laws/arbitrary.js'
+import { anyFieldValues, anySimple } from '../laws/arbitrary.js'
 import { validate } from './clinigate.js'
 
 const seed = Number(process.env.LAWS_SEED ?? 4)
@@ -35,9 +35,9 @@ const junk = fc.constantFrom<unknown>(
  * Bodies as texts on one line: valid ones, some with a field spoilt, missing, unknown or sent twice, and what is no
  * record at all.
  */
-function bodyOf (mapping: Mapping): fc.Arbitrary<string> {
-  const valid = simpleOf(mapping)
-  const values = fieldValues(mapping)
+function createBodyArbitrary (mapping: Mapping): fc.Arbitrary<string> {
+  const valid = anySimple(mapping)
+  const values = anyFieldValues(mapping)
   const name = fc.constantFrom(...Object.keys(mapping.fields), 'id', 'resourceType', 'nme', 'constructor')
   const another = fc.constantFrom(...Object.keys(values)).chain(name => values[name]!.map(value => ({ [name]: value })))
   const spoilt = fc.tuple(valid, name, junk).map(([simple, name, value]) => ({ ...simple, [name]: value }))
@@ -77,12 +77,12 @@ t.test('every body gets the same verdict, code, message and issues from both', a
     method: 'POST', url: `/v1/${path}`, headers: { 'x-api-key': secret, 'content-type': 'application/json' }, payload
   })).json()
   for (const mapping of mappings.filter(({ path }) => chosen.includes(path))) {
-    const bodies = fc.sample(bodyOf(mapping), { seed, numRuns })
-    const faults = await faultsOf(mapping, bodies)
-    const verdicts = await Promise.all(bodies.map(async body => verdictOf(await post(mapping.path, body))))
+    const bodies = fc.sample(createBodyArbitrary(mapping), { seed, numRuns })
+    const faults = await validateBodies(mapping, bodies)
+    const verdicts = await Promise.all(bodies.map(async body => toVerdict(await post(mapping.path, body))))
     const differing = bodies
-      .map((body, i) => ({ body, said: faults.get(i + 1), answered: verdicts[i] }))
-      .filter(({ said, answered }) => !isDeepStrictEqual(said, answered))
+      .map((body, i) => ({ body, reported: faults.get(i + 1), responded: verdicts[i] }))
+      .filter(({ reported, responded }) => !isDeepStrictEqual(reported, responded))
     t.strictSame(differing, [], mapping.path)
     const valid = bodies.length - faults.size
     t.ok(valid > 5 && faults.size > 5, `${mapping.path}: ${valid} of ${bodies.length} bodies are valid`)
@@ -90,7 +90,7 @@ t.test('every body gets the same verdict, code, message and issues from both', a
 })
 
 /** What the command says of each body that it refuses, without the lines, by the line it stands on. */
-async function faultsOf ({ path }: Mapping, bodies: readonly string[]): Promise<Map<number, object>> {
+async function validateBodies ({ path }: Mapping, bodies: readonly string[]): Promise<Map<number, object>> {
   const { out } = await validate([path, '-', '--json', '--ndjson'], [bodies.join('\n')])
   return new Map(out.split('\n').filter(line => line !== '').map(text => {
     const { line, issues, ...fault } = JSON.parse(text)
@@ -102,7 +102,7 @@ async function faultsOf ({ path }: Mapping, bodies: readonly string[]): Promise<
  * Why an answer refuses a body; undefined when it does not, or only because the datastore has no record that is
  * referred to.
  */
-function verdictOf ({ code, error, message, issues = [] }: any): object | undefined {
+function toVerdict ({ code, error, message, issues = [] }: any): object | undefined {
   const isDatastores = issues.length > 0 && issues.every((issue: any) => issue.code === 'not-found')
   return code === undefined || isDatastores ? undefined : { code, error, message, issues }
 }

@@ -1,18 +1,18 @@
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import t from 'tap'
-import { clinigate, validate } from './clinigate.js'
+import { runValidateProcess, validate } from './clinigate.js'
 
 const ada = '{ "firstName": "Ada", "lastName": "Byron", "birthDate": "1990-03-14" }'
 const faulty = '{ "firstName": "Ada", "lastName": "Byron", "birthDate": "14.3.1990" }'
 
 t.test('valid records end with 0, a faulty one with 1, each named by its line and field', async t => {
-  t.strictSame(await clinigate(['patients', '-'], [ada]), {
+  t.strictSame(await runValidateProcess(['patients', '-'], [ada]), {
     code: 0,
     out: '1 record checked, none invalid.\n',
     err: ''
   })
-  const { code, out, err } = await clinigate(
+  const { code, out, err } = await runValidateProcess(
     ['patients', '-'],
     [`${ada}\n${faulty}\n{ "firstNam": "Ada", "lastName": "Byron" }\n`]
   )
@@ -29,13 +29,13 @@ t.test('valid records end with 0, a faulty one with 1, each named by its line an
 t.test('a Bundle or a compressed file is named, and none of it is counted; blank lines are skipped', async t => {
   const bundle = { resourceType: 'Bundle', type: 'collection', entry: [{ resource: { resourceType: 'Patient' } }] }
   for (const file of [JSON.stringify(bundle), JSON.stringify(bundle, null, 2)]) {
-    const { code, out } = await clinigate(['patients', '-'], [file])
+    const { code, out } = await runValidateProcess(['patients', '-'], [file])
     t.equal(code, 1)
     t.match(out, /^line 1: .*it is a Bundle; send its resources.*\nThe input contains no records\.\n$/)
   }
-  const { out } = await clinigate(['patients', '-'], [gzipSync(ada)])
+  const { out } = await runValidateProcess(['patients', '-'], [gzipSync(ada)])
   t.match(out, /^line 1: .*compressed with gzip; decompress it.*\nThe input contains no records\.\n$/)
-  const blank = await clinigate(['patients', '-'], [`\n${ada}\n \n${faulty}\n\n`])
+  const blank = await runValidateProcess(['patients', '-'], [`\n${ada}\n \n${faulty}\n\n`])
   t.match(blank.out, /^line 4: birthDate.*\n2 records checked, 1 invalid\.\n$/)
 })
 
@@ -172,7 +172,7 @@ t.test(
   'what is not understood ends with 2: an unknown resource gets the nearest suggested, a file that cannot be read says why',
   async t => {
     const folder = t.testdir({ 'patients.json': ada })
-    t.match(await clinigate(['patiens', '-']), { code: 2, out: '', err: /No such resource; did you mean patients\?/ })
+    t.match(await runValidateProcess(['patiens', '-']), { code: 2, out: '', err: /No such resource; did you mean patients\?/ })
     t.match(await validate(['Patient']), { code: 2 })
     t.match(await validate(['patients']), { code: 2, err: /missing required argument 'file'/ })
     t.match(await validate(['patients', join(folder, 'none.json')]), {
@@ -180,23 +180,23 @@ t.test(
       out: '',
       err: 'error: the file cannot be read: it does not exist\n'
     })
-    t.match(await clinigate(['patients', folder]), {
+    t.match(await runValidateProcess(['patients', folder]), {
       code: 2,
       out: '',
       err: 'error: the file cannot be read: it is a directory\n'
     })
-    t.match(await clinigate(['patients', join(folder, 'patients.json')]), { code: 0 })
+    t.match(await runValidateProcess(['patients', join(folder, 'patients.json')]), { code: 0 })
   }
 )
 
 const mebibyte = 1024 * 1024
 
 t.test('a record of 1 MiB is read, a longer one is an error of its line', async t => {
-  const long = (length: number) => JSON.stringify({ firstName: 'Ada', lastName: 'B'.repeat(length - 33) })
-  t.equal(long(mebibyte).length, mebibyte)
-  t.match((await validate(['patients', '-'], [long(mebibyte), '\r\n', ada])).out, '2 records checked')
-  t.notMatch((await validate(['patients', '-'], [long(mebibyte), '\r\n', ada])).out, 'too large')
-  const { out } = await validate(['patients', '-'], [`${ada}\n`, long(mebibyte + 1), '\n', faulty])
+  const buildLongRecord = (length: number) => JSON.stringify({ firstName: 'Ada', lastName: 'B'.repeat(length - 33) })
+  t.equal(buildLongRecord(mebibyte).length, mebibyte)
+  t.match((await validate(['patients', '-'], [buildLongRecord(mebibyte), '\r\n', ada])).out, '2 records checked')
+  t.notMatch((await validate(['patients', '-'], [buildLongRecord(mebibyte), '\r\n', ada])).out, 'too large')
+  const { out } = await validate(['patients', '-'], [`${ada}\n`, buildLongRecord(mebibyte + 1), '\n', faulty])
   t.match(out, /^line 2: Payload too large\. .*\nline 3: birthDate.*\n3 records checked, 2 invalid\.\n$/)
   t.match(await validate(['patients', '-'], ['{\n', ' '.repeat(mebibyte), '}']), {
     code: 1,

@@ -3,19 +3,19 @@ import type { Test } from 'tap'
 import { ClinigateError, createClient, type ClinigateClient } from '../../src/client/index.js'
 import { startGateway, type GatewaySettings } from '../harness/gateway.js'
 
-async function clientOf (t: Test, settings: GatewaySettings): Promise<ClinigateClient> {
+async function startClient (t: Test, settings: GatewaySettings): Promise<ClinigateClient> {
   const { url, createKey } = await startGateway(t, settings)
   return createClient({ url, key: (await createKey()).secret })
 }
 
-async function errorOf (request: Promise<unknown>): Promise<ClinigateError> {
+async function catchError (request: Promise<unknown>): Promise<ClinigateError> {
   return await request.then(() => { throw new Error('it did not fail') }, error => error)
 }
 
 /** Runs the whole contract. */
 export async function testClient (t: Test, settings: GatewaySettings): Promise<void> {
   await t.test('a record is created, read, found, changed and deleted', async t => {
-    const { patients } = await clientOf(t, settings)
+    const { patients } = await startClient(t, settings)
     const created = await patients.create({
       firstName: 'Ada',
       lastName: 'Byron',
@@ -39,37 +39,37 @@ export async function testClient (t: Test, settings: GatewaySettings): Promise<v
       email: 'byron@example.org'
     })
     await patients.delete(created.id)
-    t.match(await errorOf(patients.read(created.id)), { name: 'ClinigateError', code: 'NOT_FOUND', status: 404 })
+    t.match(await catchError(patients.read(created.id)), { name: 'ClinigateError', code: 'NOT_FOUND', status: 404 })
   })
 
   await t.test('an export runs until its job has ended, and is among the jobs', async t => {
-    const { bulk, patients } = await clientOf(t, settings)
+    const { bulk, patients } = await startClient(t, settings)
     await patients.create({ firstName: 'Ada', lastName: 'Byron' })
     const jobId = await bulk.export({ resourceTypes: ['patients'] })
     const job = await bulk.wait(jobId)
     t.match(job, { id: jobId, status: 'completed', files: [{ resourceType: 'Patient', count: 1 }] })
     t.strictSame(await bulk.list({ count: 10 }), { data: [job], total: 1, hasMore: false })
     t.match(await bulk.cancel(jobId), { status: 'completed' }, 'it had ended')
-    t.match(await errorOf(bulk.read(`job-${'a'.repeat(26)}`)), { code: 'NOT_FOUND', status: 404 })
+    t.match(await catchError(bulk.read(`job-${'a'.repeat(26)}`)), { code: 'NOT_FOUND', status: 404 })
   })
 
   await t.test('a change is made on the version that is meant, named by versionId or ETag', async t => {
-    const { patients } = await clientOf(t, settings)
+    const { patients } = await startClient(t, settings)
     const { id, versionId } = await patients.create({ firstName: 'Ada', lastName: 'Byron' })
     await patients.update(id, { active: false }, { ifMatch: versionId })
-    t.match(await errorOf(patients.update(id, { active: true }, { ifMatch: versionId })), {
+    t.match(await catchError(patients.update(id, { active: true }, { ifMatch: versionId })), {
       code: 'PRECONDITION_FAILED',
       status: 412
     })
-    t.match(await errorOf(patients.delete(id, { ifMatch: `W/"${versionId}"` })), { code: 'PRECONDITION_FAILED' })
+    t.match(await catchError(patients.delete(id, { ifMatch: `W/"${versionId}"` })), { code: 'PRECONDITION_FAILED' })
     await patients.delete(id, { ifMatch: '*' })
   })
 
   await t.test('a delete that others stand in the way of names them, in an order that works', async t => {
-    const { patients, observations } = await clientOf(t, settings)
+    const { patients, observations } = await startClient(t, settings)
     const patient = await patients.create({ firstName: 'Ada', lastName: 'Byron' })
     const { id } = await observations.create({ code: 'Weight', patientId: patient.id })
-    const { code, details } = await errorOf(patients.delete(patient.id))
+    const { code, details } = await catchError(patients.delete(patient.id))
     t.equal(code, 'CONFLICT')
     t.strictSame(details, {
       referrers: [{ type: 'Observation', id, path: `/v1/observations/${id}` }],
@@ -78,8 +78,8 @@ export async function testClient (t: Test, settings: GatewaySettings): Promise<v
   })
 
   await t.test('a mistake names its fields and its request', async t => {
-    const { observations } = await clientOf(t, settings)
-    const error = await errorOf(observations.create({ patientId: 'Patient/none' } as never))
+    const { observations } = await startClient(t, settings)
+    const error = await catchError(observations.create({ patientId: 'Patient/none' } as never))
     t.ok(error instanceof ClinigateError)
     t.match(error, {
       code: 'VALIDATION_ERROR',
@@ -90,7 +90,7 @@ export async function testClient (t: Test, settings: GatewaySettings): Promise<v
   })
 
   await t.test('all records of a search come, page by page', async t => {
-    const { practitionerRoles, practitioners } = await clientOf(t, settings)
+    const { practitionerRoles, practitioners } = await startClient(t, settings)
     const { id: practitionerId } = await practitioners.create({ firstName: 'Ada', lastName: 'Byron' })
     const created = []
     for (let i = 0; i < 5; i++) created.push((await practitionerRoles.create({ practitionerId, role: 'nurse' })).id)
@@ -101,7 +101,7 @@ export async function testClient (t: Test, settings: GatewaySettings): Promise<v
   })
 
   await t.test('records come along with the one that they refer to', async t => {
-    const { patients, encounters } = await clientOf(t, settings)
+    const { patients, encounters } = await startClient(t, settings)
     const { id: patientId } = await patients.create({ firstName: 'Ada', lastName: 'Byron' })
     const encounter = await encounters.create({ patientId, status: 'finished', class: 'AMB' })
     const patient = await patients.read(patientId, { include: ['encounters', 'observations'] })
@@ -109,20 +109,20 @@ export async function testClient (t: Test, settings: GatewaySettings): Promise<v
   })
 
   await t.test('the same request with the same key is performed once', async t => {
-    const { patients } = await clientOf(t, settings)
+    const { patients } = await startClient(t, settings)
     const body = { firstName: 'Ada', lastName: 'Byron' }
     const options = { idempotencyKey: 'my own key' }
     const first = await patients.create(body, { idempotencyKey: 'mine' })
     t.equal((await patients.create(body, { idempotencyKey: 'mine' })).id, first.id)
     t.not((await patients.create(body)).id, first.id)
-    t.match(await errorOf(patients.create(body, options)), { code: 'BAD_REQUEST' })
-    t.match(await errorOf(patients.create({ ...body, active: false }, { idempotencyKey: 'mine' })), {
+    t.match(await catchError(patients.create(body, options)), { code: 'BAD_REQUEST' })
+    t.match(await catchError(patients.create({ ...body, active: false }, { idempotencyKey: 'mine' })), {
       code: 'IDEMPOTENCY_KEY_REUSED'
     })
   })
 
   await t.test('a comma within a value is not a separator', async t => {
-    const { patients } = await clientOf(t, settings)
+    const { patients } = await startClient(t, settings)
     const { id } = await patients.create({
       firstName: 'Ada',
       lastName: 'Byron',
@@ -133,7 +133,7 @@ export async function testClient (t: Test, settings: GatewaySettings): Promise<v
   })
 
   await t.test('any request of the document can be made with the same key', async t => {
-    const { http, patients } = await clientOf(t, settings)
+    const { http, patients } = await startClient(t, settings)
     const { id } = await patients.create({ firstName: 'Ada', lastName: 'Byron' })
     const { data } = await http.GET('/v1/patients/{id}', {
       params: { path: { id }, query: { _revinclude: ['Encounter:subject', 'Observation:patient'] } }

@@ -8,7 +8,7 @@ const page =
   '<!DOCTYPE html><script type="importmap">{ "imports": { "clinigate/client": "/made/client/index.js", "openapi-fetch": "/made/openapi-fetch.js" } }</script>'
 
 /** What the package of the client ships, and what it needs. */
-async function fileOf (path: string): Promise<string> {
+async function readPackageFile (path: string): Promise<string> {
   const url =
     path === '/made/openapi-fetch.js'
       ? import.meta.resolve('openapi-fetch')
@@ -22,7 +22,7 @@ t.test('the client works in a browser, as the package ships it', { timeout: 300_
   const tab = await (await startBrowser(t)).newPage()
   await tab.route(`${url}/page`, route => route.fulfill({ contentType: 'text/html', body: page }))
   await tab.route(`${url}/made/**`, async route =>
-    route.fulfill({ contentType: 'text/javascript', body: await fileOf(new URL(route.request().url()).pathname) })
+    route.fulfill({ contentType: 'text/javascript', body: await readPackageFile(new URL(route.request().url()).pathname) })
   )
   await tab.goto(`${url}/page`)
   const result = await tab.evaluate(`(async () => {

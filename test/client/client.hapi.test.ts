@@ -1,5 +1,5 @@
 import t from 'tap'
-import { realBackend } from '../harness/backend.js'
+import { requireRealBackend } from '../harness/backend.js'
 import { testClient } from './client-contract.js'
 
-t.test('on HAPI', async t => testClient(t, { fhirUrl: realBackend().url }))
+t.test('on HAPI', async t => testClient(t, { fhirUrl: requireRealBackend().url }))

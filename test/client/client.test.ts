@@ -26,16 +26,16 @@ interface Request {
   readonly body: string
 }
 
-type Answer = (response: ServerResponse, request: IncomingMessage) => unknown
+type ResponseHandler = (response: ServerResponse, request: IncomingMessage) => unknown
 
 /** A server that answers by turns as the test says, and a client of it. */
-async function faultyServer (t: Test, answers: readonly Answer[], retry: RetryOptions = {}) {
+async function startScriptedServer (t: Test, handlers: readonly ResponseHandler[], retry: RetryOptions = {}) {
   const requests: Request[] = []
   const server = createServer(async (request, response) => {
     let body = ''
     for await (const chunk of request) body += chunk
     requests.push({ method: request.method!, url: request.url!, headers: request.headers, body })
-    answers[Math.min(requests.length, answers.length) - 1]!(response, request)
+    handlers[Math.min(requests.length, handlers.length) - 1]!(response, request)
   })
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
   t.after(() => { server.closeAllConnections(); server.close() })
@@ -43,30 +43,30 @@ async function faultyServer (t: Test, answers: readonly Answer[], retry: RetryOp
   return { requests, url, client: createClient({ url, key: 'svc_test_1', retry: { firstPauseMs: 2, ...retry } }) }
 }
 
-const ok: Answer = response => json(response, 200, { data: { id: '1' }, meta: {} })
-const hangUp: Answer = (_, request) => request.socket.destroy()
-const halfAnswer: Answer = response => {
+const sendOk: ResponseHandler = response => sendJson(response, 200, { data: { id: '1' }, meta: {} })
+const hangUp: ResponseHandler = (_, request) => request.socket.destroy()
+const sendHalfResponse: ResponseHandler = response => {
   response.writeHead(200, { 'content-length': 100 })
   response.write('{"data"')
   setTimeout(() => response.destroy(), 5)
 }
-const never: Answer = () => {}
-const failing =
-  (status: number, headers: Record<string, string> = {}, code = 'BACKEND_UNAVAILABLE'): Answer =>
+const sendNothing: ResponseHandler = () => {}
+const failWith =
+  (status: number, headers: Record<string, string> = {}, code = 'BACKEND_UNAVAILABLE'): ResponseHandler =>
     response =>
-      json(response, status, { data: null, code, message: 'Wait.', issues: [], meta: { requestId: 'r1' } }, headers)
+      sendJson(response, status, { data: null, code, message: 'Wait.', issues: [], meta: { requestId: 'r1' } }, headers)
 
-function json (response: ServerResponse, status: number, body: unknown, headers: Record<string, string> = {}) {
+function sendJson (response: ServerResponse, status: number, body: unknown, headers: Record<string, string> = {}) {
   response
     .writeHead(status, { 'content-type': 'application/json', 'x-request-id': 'r1', ...headers })
     .end(JSON.stringify(body))
 }
 
 t.test('what does nothing, or is done once for its key, is sent again until it is answered for good', async t => {
-  const { requests, client } = await faultyServer(t, [hangUp, failing(503), halfAnswer, ok])
+  const { requests, client } = await startScriptedServer(t, [hangUp, failWith(503), sendHalfResponse, sendOk])
   t.match(await client.patients.read('1'), { id: '1' })
   t.equal(requests.length, 4)
-  const writing = await faultyServer(t, [hangUp, failing(504), failing(502), ok])
+  const writing = await startScriptedServer(t, [hangUp, failWith(504), failWith(502), sendOk])
   t.match(await writing.client.patients.create({ firstName: 'A', lastName: 'B' }), { id: '1' })
   t.equal(new Set(writing.requests.map(({ headers }) => headers['idempotency-key'])).size, 1, 'with one key')
   t.match(writing.requests[0]!.headers, { 'x-api-key': 'svc_test_1', 'idempotency-key': /^[0-9a-f-]{36}$/ })
@@ -75,56 +75,59 @@ t.test('what does nothing, or is done once for its key, is sent again until it i
 })
 
 t.test('a deletion is sent again only when nothing was done', async t => {
-  const broken = await faultyServer(t, [hangUp, ok])
+  const broken = await startScriptedServer(t, [hangUp, sendOk])
   await t.rejects(broken.client.patients.delete('1'), { name: 'ClinigateError', code: 'NETWORK_ERROR', status: 0 })
-  const unavailable = await faultyServer(t, [failing(503), ok])
+  const unavailable = await startScriptedServer(t, [failWith(503), sendOk])
   await t.rejects(unavailable.client.patients.delete('1'), {
     code: 'BACKEND_UNAVAILABLE',
     status: 503,
     requestId: 'r1'
   })
-  const limited = await faultyServer(t, [failing(429, { 'retry-after': '0' }, 'RATE_LIMITED'), ok])
+  const limited = await startScriptedServer(t, [failWith(429, { 'retry-after': '0' }, 'RATE_LIMITED'), sendOk])
   await limited.client.patients.delete('1')
   t.strictSame([broken, unavailable, limited].map(({ requests }) => requests.length), [1, 1, 2])
 })
 
 t.test('a key in flight is waited for, any other conflict is not', async t => {
-  const inFlight = await faultyServer(t, [hangUp, failing(409, { 'retry-after': '0' }, 'CONFLICT'), ok])
+  const inFlight = await startScriptedServer(t, [hangUp, failWith(409, { 'retry-after': '0' }, 'CONFLICT'), sendOk])
   await inFlight.client.patients.update('1', { active: true })
   t.equal(inFlight.requests.length, 3)
-  const conflict = await faultyServer(t, [failing(409, {}, 'CONFLICT'), ok])
+  const conflict = await startScriptedServer(t, [failWith(409, {}, 'CONFLICT'), sendOk])
   await t.rejects(conflict.client.patients.update('1', { active: true }), { code: 'CONFLICT' })
   t.equal(conflict.requests.length, 1)
 })
 
 t.test('attempts are bounded in number and in time', async t => {
-  const { requests, client } = await faultyServer(t, [failing(503, { 'retry-after': '0' })], { attempts: 3 })
+  const { requests, client } = await startScriptedServer(t, [failWith(503, { 'retry-after': '0' })], { attempts: 3 })
   await t.rejects(client.patients.search(), { code: 'BACKEND_UNAVAILABLE', retryAfter: 0 })
   t.equal(requests.length, 3)
-  const patient = await faultyServer(t, [failing(429, { 'retry-after': '86400' }, 'MONTHLY_QUOTA_EXCEEDED'), ok])
+  const patient = await startScriptedServer(t, [failWith(429, { 'retry-after': '86400' }, 'MONTHLY_QUOTA_EXCEEDED'), sendOk])
   await t.rejects(patient.client.patients.search(), { code: 'MONTHLY_QUOTA_EXCEEDED', retryAfter: 86400 })
   t.equal(patient.requests.length, 1, 'a day is not waited for')
   // A machine that stands still has the time of some more attempts go by.
-  const silent = await faultyServer(t, [never, ok], { timeoutMs: 50, attempts: 100, maxPauseMs: 2 })
+  const silent = await startScriptedServer(t, [sendNothing, sendOk], { timeoutMs: 50, attempts: 100, maxPauseMs: 2 })
   t.match(await silent.client.patients.read('1'), { id: '1' }, 'an attempt without an answer ends')
-  const wrong = await faultyServer(t, [failing(400, {}, 'UNKNOWN_FILTER'), ok])
+  const wrong = await startScriptedServer(t, [failWith(400, {}, 'UNKNOWN_FILTER'), sendOk])
   await t.rejects(wrong.client.patients.search(), { code: 'UNKNOWN_FILTER' })
   t.equal(wrong.requests.length, 1, 'a mistake stays one')
 })
 
 t.test('an abort ends a request at once, in an attempt and between two', async t => {
-  for (const answer of [never, failing(503)]) {
+  for (const handler of [sendNothing, failWith(503)]) {
     const abort = new AbortController()
-    const andSoonAbort: Answer = (response, request) => {
-      answer(response, request)
+    const handleThenAbort: ResponseHandler = (response, request) => {
+      handler(response, request)
       setTimeout(() => abort.abort(new Error('enough')), 50)
     }
-    const { requests, client } = await faultyServer(t, [andSoonAbort], { firstPauseMs: 60_000, maxPauseMs: 60_000 })
+    const { requests, client } = await startScriptedServer(t, [handleThenAbort], {
+      firstPauseMs: 60_000,
+      maxPauseMs: 60_000
+    })
     const reading = client.patients.all({}, { signal: abort.signal }).next()
     await t.rejects(reading, { message: 'enough' })
     t.equal(requests.length, 1)
   }
-  const { requests, client } = await faultyServer(t, [ok])
+  const { requests, client } = await startScriptedServer(t, [sendOk])
   await t.rejects(
     client.patients.create({ firstName: 'A', lastName: 'B' }, { signal: AbortSignal.abort(new Error('before')) }),
     { message: 'before' }
@@ -133,8 +136,8 @@ t.test('an abort ends a request at once, in an attempt and between two', async t
 })
 
 t.test('the key goes to no other host', async t => {
-  const other = await faultyServer(t, [ok])
-  const { client } = await faultyServer(
+  const other = await startScriptedServer(t, [sendOk])
+  const { client } = await startScriptedServer(
     t,
     [response => response.writeHead(307, { location: `${other.url}v1/patients/1` }).end()],
     { attempts: 1 }
@@ -144,17 +147,17 @@ t.test('the key goes to no other host', async t => {
 })
 
 t.test('an answer of somebody in between is no answer of the gateway', async t => {
-  for (const answer of [
+  for (const handler of [
     (response: ServerResponse) => response.writeHead(403).end('<html>'),
     (response: ServerResponse) => response.writeHead(200).end('<html>')
   ]) {
-    const { client } = await faultyServer(t, [answer])
+    const { client } = await startScriptedServer(t, [handler])
     await t.rejects(client.patients.read('1'), { name: 'ClinigateError', code: 'UNEXPECTED_ANSWER' })
   }
 })
 
 t.test('what would ask for another thing is not sent', async t => {
-  const { requests, client } = await faultyServer(t, [ok])
+  const { requests, client } = await startScriptedServer(t, [sendOk])
   for (const id of ['', '.', '..']) await t.rejects(client.patients.delete(id), TypeError)
   await t.rejects(client.patients.search({ gender: [] }), TypeError, 'an empty list would match everything')
   t.equal(requests.length, 0)
@@ -163,19 +166,19 @@ t.test('what would ask for another thing is not sent', async t => {
 })
 
 t.test('an export is started and a job cancelled again only where that starts and cancels it once', async t => {
-  const job = (status: string): Answer => response => json(response, 200, { data: { id: 'job-1', status }, meta: {} })
-  const started: Answer = response => json(response, 202, { data: { jobId: 'job-1' }, meta: {} })
-  const refused = await faultyServer(t, [failing(503), failing(429, { 'retry-after': '0' }, 'RATE_LIMITED'), started])
+  const sendJob = (status: string): ResponseHandler => response => sendJson(response, 200, { data: { id: 'job-1', status }, meta: {} })
+  const sendStarted: ResponseHandler = response => sendJson(response, 202, { data: { jobId: 'job-1' }, meta: {} })
+  const refused = await startScriptedServer(t, [failWith(503), failWith(429, { 'retry-after': '0' }, 'RATE_LIMITED'), sendStarted])
   t.equal(await refused.client.bulk.export({ resourceTypes: ['patients'] }), 'job-1')
   t.strictSame(refused.requests.map(({ url }) => url), Array(3).fill('/v1/bulk/export'))
-  const lost = await faultyServer(t, [hangUp, started])
+  const lost = await startScriptedServer(t, [hangUp, sendStarted])
   await t.rejects(lost.client.bulk.export(), { code: 'NETWORK_ERROR' }, 'which may have started it')
   t.equal(lost.requests.length, 1)
-  const cancelled = await faultyServer(t, [hangUp, failing(503), job('cancelled')])
+  const cancelled = await startScriptedServer(t, [hangUp, failWith(503), sendJob('cancelled')])
   t.match(await cancelled.client.bulk.cancel('job-1'), { status: 'cancelled' })
   const sent = cancelled.requests.map(({ method, url }) => `${method} ${url}`)
   t.strictSame(sent, Array(3).fill('DELETE /v1/bulk/jobs/job-1'))
-  const waited = await faultyServer(t, [job('pending'), failing(503), job('completed')])
+  const waited = await startScriptedServer(t, [sendJob('pending'), failWith(503), sendJob('completed')])
   const seen: string[] = []
   const onProgress = ({ status }: { readonly status: string }): void => { seen.push(status) }
   t.match(await waited.client.bulk.wait('job-1', { onProgress }), { status: 'completed' })

@@ -5,7 +5,7 @@ import t from 'tap'
 import { openService } from '../../src/bootstrap/service.js'
 import { createClient } from '../../src/client/index.js'
 import { loadConfig } from '../../src/config/load.js'
-import { keptLog } from '../sync/control-plane.js'
+import { createMemoryLog } from '../sync/control-plane.js'
 
 t.test('client.events.follow() goes on when the server was restarted, and misses nothing', async t => {
   const directory = mkdtempSync(join(tmpdir(), 'clinigate-follow-'))
@@ -15,7 +15,7 @@ t.test('client.events.follow() goes on when the server was restarted, and misses
   writeFileSync(file, JSON.stringify({ events: { enabled: true }, overload }))
   const environment = { CLINIGATE_DATA: join(directory, 'data'), CLINIGATE_CONFIG: file }
   const start = async (port = 0) => {
-    const { log } = keptLog()
+    const { log } = createMemoryLog()
     const parts = { environment, version: '0.0.0-test', now: () => new Date(), log }
     const service = await openService(loadConfig(environment), parts)
     t.after(() => service.close())
@@ -30,15 +30,15 @@ t.test('client.events.follow() goes on when the server was restarted, and misses
   const create = async () => (await client.patients.create({ firstName: 'Ada', lastName: 'Byron' })).id
   const stopping = new AbortController()
   const followed = client.events.follow({ signal: stopping.signal })
-  const next = async () => ((await followed.next()).value as { data: { id: string } }).data.id
+  const readNextId = async () => ((await followed.next()).value as { data: { id: string } }).data.id
   const before = await create()
-  t.equal(await next(), before)
+  t.equal(await readNextId(), before)
   // Asked while the server is there, and held by it until it ends.
-  const waiting = next()
+  const waiting = readNextId()
   await first.close()
   const second = await start(Number(new URL(first.url).port))
   await second.catchUp()
   const after = [await create(), await create()]
-  t.strictSame([await waiting, await next()], after)
+  t.strictSame([await waiting, await readNextId()], after)
   stopping.abort()
 })

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import t from 'tap'
 import { startGateway } from '../harness/gateway.js'
-import { blockOf, root } from '../e2e/document.js'
+import { readBlock, root } from '../e2e/document.js'
 
 t.test('what the README shows of the client works as it stands', async t => {
   const { url, createKey } = await startGateway(t)
@@ -15,7 +15,7 @@ t.test('what the README shows of the client works as it stands', async t => {
   const directory = mkdtempSync(join(parent, 'readme-'))
   t.after(() => rmSync(directory, { recursive: true }))
   const program = join(directory, 'program.mjs')
-  writeFileSync(program, blockOf('README.md', 'ts client').replace('http://127.0.0.1:8080', url))
+  writeFileSync(program, readBlock('README.md', 'ts client').replace('http://127.0.0.1:8080', url))
   const { stdout } = await promisify(execFile)(process.execPath, [program], { env: { ...process.env, KEY: secret } })
   t.equal(stdout, 'Ada Byron\n')
 })

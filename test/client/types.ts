@@ -22,7 +22,7 @@ require<Same<RecordOf<'patients'>, Patient>>()
 require<Same<Awaited<ReturnType<typeof readAlone>>, Patient>>()
 require<PatientChange extends ChangesOf<'patients'> ? true : false>()
 
-export async function creates (): Promise<void> {
+export async function checkCreateTypes (): Promise<void> {
   await client.patients.create({ firstName: 'Ada', lastName: 'Byron', gender: 'female', deceased: false })
   await client.patients.create({
     firstName: 'Ada',
@@ -45,7 +45,7 @@ export async function creates (): Promise<void> {
   await client.patient.create({})
 }
 
-export async function reads (): Promise<void> {
+export async function checkReadTypes (): Promise<void> {
   const patient = await client.patients.read('1', {
     include: ['encounters', 'care-teams'],
     signal: AbortSignal.timeout(5_000)
@@ -61,7 +61,7 @@ export async function reads (): Promise<void> {
   use(encounters, name, cut)
 }
 
-export async function searches (): Promise<void> {
+export async function checkSearchTypes (): Promise<void> {
   await client.practitionerRoles.search({ practitionerId: ['1', '2'], sort: ['-updatedSince', 'id'], count: 10 })
   await client.observations.search({ 'code:text': 'heart', patientId: '1', updatedSince: '2026-01-01' })
   for await (const observation of client.observations.all({ patientId: '1' })) use(observation.valueQuantity?.value)
@@ -73,7 +73,7 @@ export async function searches (): Promise<void> {
   await client.patients.search({ birthDate: ['1990', '1991'] })
 }
 
-export async function changes (): Promise<void> {
+export async function checkUpdateTypes (): Promise<void> {
   await client.patients.update('1', { email: null, address: { city: null } }, { ifMatch: '3' })
   await client.patients.update('1', [{ op: 'remove', path: '/email' }])
   // @ts-expect-error required, so it cannot be removed
@@ -86,7 +86,7 @@ export async function changes (): Promise<void> {
   await client.auditEvents.delete('1')
 }
 
-export function fails (error: ClinigateError): string {
+export function checkErrorTypes (error: ClinigateError): string {
   if (error.code === 'RATE_LIMITED') return `wait ${error.retryAfter ?? 0} s`
   // @ts-expect-error no such code
   if (error.code === 'RATE_LIMIT') return ''

@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { rootCertificates } from 'node:tls'
-import { compose, run } from './engine.js'
+import { runCompose, run } from './engine.js'
 
 /** The root of the project. */
 export const root = join(import.meta.dirname, '..', '..')
@@ -17,20 +17,20 @@ export async function buildImage (): Promise<void> {
     services: { clinigate: { build: { network: 'host', secrets: ['npmrc'] } } },
     secrets: { npmrc: { environment: 'TEST_NPMRC' } }
   }
-  await compose(['--file', join(root, 'docker', 'compose.yaml'), '--file', '-', 'build', 'clinigate'], {
+  await runCompose(['--file', join(root, 'docker', 'compose.yaml'), '--file', '-', 'build', 'clinigate'], {
     input: JSON.stringify(override),
     environment: {
-      TEST_NPMRC: await npmSettings(),
-      CLINIGATE_VERSION: git('describe', '--tags', '--always'),
-      CLINIGATE_REVISION: git('rev-parse', 'HEAD')
+      TEST_NPMRC: await readNpmSettings(),
+      CLINIGATE_VERSION: runGit('describe', '--tags', '--always'),
+      CLINIGATE_REVISION: runGit('rev-parse', 'HEAD')
     }
   })
 }
 
-const git = (...args: string[]): string => execFileSync('git', args, { cwd: root, encoding: 'utf8' }).trim()
+const runGit = (...args: string[]): string => execFileSync('git', args, { cwd: root, encoding: 'utf8' }).trim()
 
 /** What npm of this machine is told: the person's own file, and authorities that Node does not know by itself. */
-export async function npmSettings (): Promise<string> {
+export async function readNpmSettings (): Promise<string> {
   const own = join(homedir(), '.npmrc')
   const file = process.env.NODE_EXTRA_CA_CERTS ?? (await run(['npm', 'config', 'get', 'cafile'])).trim()
   const bundle = existsSync(file) ? readFileSync(file, 'utf8') : ''

@@ -40,10 +40,10 @@ export async function run (
 }
 
 /** Runs the engine's command. */
-export const docker = async (...args: readonly string[]): Promise<string> => await run(['docker', ...args])
+export const runDocker = async (...args: readonly string[]): Promise<string> => await run(['docker', ...args])
 
 /** Runs Compose: the engine's own, or what `findCompose` built. */
-export async function compose (args: readonly string[], options?: RunOptions): Promise<string> {
+export async function runCompose (args: readonly string[], options?: RunOptions): Promise<string> {
   return await run([...(process.env.TEST_COMPOSE ?? 'docker compose').split(' '), ...args], options)
 }
 
@@ -60,8 +60,8 @@ interface Engine {
 export async function findEngine (): Promise<Engine> {
   const missing = 'install a container engine (Debian: apt-get install docker.io)'
   if (!await isThere('docker')) throw new Error(`there is no command docker: ${missing}`)
-  const given = await version()
-  if (given !== undefined) return { name: `engine ${given}, which was running`, stop: async () => {} }
+  const runningVersion = await findVersion()
+  if (runningVersion !== undefined) return { name: `engine ${runningVersion}, which was running`, stop: async () => {} }
   if (!await isThere('dockerd')) throw new Error(`no engine answers, and there is no dockerd to start: ${missing}`)
   if (process.getuid?.() !== 0) throw new Error('no engine answers; start it, or run this as root so that it starts one')
   return await startEngine()
@@ -72,13 +72,13 @@ async function startEngine (): Promise<Engine> {
   const socket = `unix://${join(folder, 'socket')}`
   const data = join(cache, 'engine')
   const log = join(folder, 'log')
-  const places = { 'data-root': data, 'exec-root': join(folder, 'exec'), pidfile: join(folder, 'pid'), host: socket }
-  const child = spawn('dockerd', Object.entries(places).map(([name, value]) => `--${name}=${value}`), {
+  const flags = { 'data-root': data, 'exec-root': join(folder, 'exec'), pidfile: join(folder, 'pid'), host: socket }
+  const child = spawn('dockerd', Object.entries(flags).map(([name, value]) => `--${name}=${value}`), {
     stdio: ['ignore', 'ignore', openSync(log, 'w')]
   })
   process.env.DOCKER_HOST = socket
   for (const deadline = Date.now() + engineStartLimitMs; ; await pause(200)) {
-    const started = await version()
+    const started = await findVersion()
     if (started !== undefined) {
       return { name: `engine ${started}, started for this run`, stop: async () => await stopEngine(child, folder) }
     }
@@ -96,8 +96,8 @@ async function stopEngine (child: ChildProcess, folder: string): Promise<void> {
   rmSync(folder, { recursive: true, force: true })
 }
 
-const version = async (): Promise<string | undefined> =>
-  await docker('version', '--format', '{{.Server.Version}}').then(text => text.trim(), () => undefined)
+const findVersion = async (): Promise<string | undefined> =>
+  await runDocker('version', '--format', '{{.Server.Version}}').then(text => text.trim(), () => undefined)
 
 const isThere = async (program: string): Promise<boolean> =>
   await run([program, '--version']).then(() => true, () => false)

@@ -32,7 +32,7 @@ t.test('gateways and workers alone reach the datastores, and each pod gets only 
   const policy = documents.find(({ kind, metadata }) => kind === 'NetworkPolicy' && metadata.name === 'datastore')!
   t.strictSame(policy.spec.policyTypes, ['Ingress'])
   t.strictSame(policy.spec.ingress, [{
-    from: ['gateway', 'worker'].map(component => ({ podSelector: { matchLabels: labels(component) } })),
+    from: ['gateway', 'worker'].map(component => ({ podSelector: { matchLabels: buildLabels(component) } })),
     ports: [{ protocol: 'TCP', port: 8080 }]
   }])
   const pods = documents.filter(({ spec }) => spec?.template !== undefined)
@@ -41,13 +41,13 @@ t.test('gateways and workers alone reach the datastores, and each pod gets only 
   t.notOk(documents.some(({ kind }) => kind === 'Secret'), 'no secret is in the files')
 })
 
-const labels = (component: string): Record<string, string> =>
+const buildLabels = (component: string): Record<string, string> =>
   ({ 'app.kubernetes.io/name': 'clinigate', 'app.kubernetes.io/component': component })
 
 function requireHardenedPod (t: Test, name: string, { template }: any): void {
   const { spec, metadata } = template
   const { containers, securityContext, volumes } = spec
-  t.strictSame(metadata.labels, labels(name))
+  t.strictSame(metadata.labels, buildLabels(name))
   t.match(securityContext, { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } }, name)
   t.equal(spec.automountServiceAccountToken, false)
   t.ok(spec.terminationGracePeriodSeconds >= 45)

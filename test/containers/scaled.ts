@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { until } from '../harness/until.js'
-import { docker } from './engine.js'
-import { bringUp, prepare, requireHardened, requireSecretsHidden, say, untilWell, type SetUp } from './set-up.js'
+import { waitUntil } from '../harness/until.js'
+import { runDocker } from './engine.js'
+import { bringUp, prepare, requireHardened, requireSecretsHidden, printLine, waitUntilHealthy, type SetUp } from './set-up.js'
 
 t.setTimeout(1_200_000)
 
@@ -18,14 +18,14 @@ t.test('docker/compose.scale.yaml: two gateways, a control plane, Redis, Postgre
   setUp.writeSecret('gateway-token', (JSON.parse(printed) as { secret: string }).secret)
   const times = await bringUp(setUp)
   t.strictSame([...times.keys()].toSorted(), ['control', 'gateway-1', 'gateway-2', 'postgres', 'proxy', 'redis'])
-  for (const service of gateways) await untilWell(await urlOf(setUp, service))
-  say(`compose.scale.yaml: ${[...times].map(([service, seconds]) => `${service} healthy after ${seconds.toFixed(0)} s`).join(', ')}`)
-  say(`compose.scale.yaml: all answer after ${Math.round((Date.now() - began) / 1_000)} s`)
+  for (const service of gateways) await waitUntilHealthy(await findUrl(setUp, service))
+  printLine(`compose.scale.yaml: ${[...times].map(([service, seconds]) => `${service} healthy after ${seconds.toFixed(0)} s`).join(', ')}`)
+  printLine(`compose.scale.yaml: all answer after ${Math.round((Date.now() - began) / 1_000)} s`)
   const { tenantId = '' } = await clinigate('control', 'orgs', 'create', '--name', 'clinic', '--plan', 'enterprise')
   const createKey = async (): Promise<Record<string, string>> =>
     await clinigate('control', 'keys', 'create', '--tenant', tenantId, '--mode', 'test')
   const { secret: key = '' } = await createKey()
-  await until(async () => (await statusAt(url, key)) === 200)
+  await waitUntil(async () => (await fetchStatus(url, key)) === 200)
 
   await t.test('containers have a read-only root, no capability and no root user', t =>
     requireHardened(t, setUp, [...ours, 'proxy', 'redis', 'hapi-test', 'hapi-live'])
@@ -40,8 +40,8 @@ t.test('docker/compose.scale.yaml: two gateways, a control plane, Redis, Postgre
     killDuringImport(t, setUp, key)
   )
   await t.test('no secret is in docker inspect, in the logs or in the history', t => requireSecretsHidden(t, setUp))
-  for (const line of (await docker('stats', '--no-stream', '--format', '{{.Name}} {{.MemUsage}}')).trim().split('\n')) {
-    if (/gateway|control|proxy|redis/.test(line)) say(line)
+  for (const line of (await runDocker('stats', '--no-stream', '--format', '{{.Name}} {{.MemUsage}}')).trim().split('\n')) {
+    if (/gateway|control|proxy|redis/.test(line)) printLine(line)
   }
   await t.test('all end by themselves on SIGTERM', async t => {
     await setUp.compose('stop')
@@ -52,32 +52,32 @@ t.test('docker/compose.scale.yaml: two gateways, a control plane, Redis, Postgre
 })
 
 /** The address of a gateway's container, which this machine reaches past the proxy. */
-async function urlOf ({ inspect }: SetUp, service: string): Promise<string> {
+async function findUrl ({ inspect }: SetUp, service: string): Promise<string> {
   const edge = Object.entries((await inspect(service)).NetworkSettings.Networks).find(([name]) => name.endsWith('_edge'))!
   return `http://${edge[1].IPAddress}:8080`
 }
 
-async function statusAt (url: string, key: string): Promise<number> {
+async function fetchStatus (url: string, key: string): Promise<number> {
   const response = await fetch(`${url}/v1/patients?count=1`, { headers: { 'x-api-key': key } })
   await response.arrayBuffer()
   return response.status
 }
 
 async function revoke (t: Test, setUp: SetUp, { keyId, secret = '' }: Record<string, string>): Promise<void> {
-  const urls = await Promise.all(gateways.map(async service => await urlOf(setUp, service)))
-  for (const url of urls) await until(async () => (await statusAt(url, secret)) === 200)
+  const urls = await Promise.all(gateways.map(async service => await findUrl(setUp, service)))
+  for (const url of urls) await waitUntil(async () => (await fetchStatus(url, secret)) === 200)
   const { secret: token } = await setUp.clinigate('control', 'tokens', 'create', '--role', 'operator', '--name', 'test')
-  const answer = await fetch(`${setUp.url}/control/v1/keys/${keyId}/revoke`, {
+  const response = await fetch(`${setUp.url}/control/v1/keys/${keyId}/revoke`, {
     method: 'POST',
     headers: { authorization: `Bearer ${token}` }
   })
-  t.equal(answer.status, 200)
+  t.equal(response.status, 200)
   const revoked = Date.now()
   const after = await Promise.all(urls.map(async url => {
-    await until(async () => (await statusAt(url, secret)) === 401, 20)
+    await waitUntil(async () => (await fetchStatus(url, secret)) === 401, 20)
     return Date.now() - revoked
   }))
-  say(`a revoked key was refused after ${after.join(' and ')} ms`)
+  printLine(`a revoked key was refused after ${after.join(' and ')} ms`)
   t.ok(Math.max(...after) <= 1_000, `${after.join(', ')} ms`)
 }
 
@@ -86,7 +86,7 @@ async function replaceUnderLoad (t: Test, setUp: SetUp, keys: readonly string[])
   const counts = { answered: 0, failures: [] as string[] }
   const clients = keys.map(async (key, client) => {
     for (let i = 0; !stopping.signal.aborted; i++) {
-      const outcome = await (i % 3 === 0 ? create(setUp.url, key, `Load ${client} ${i}`) : statusAt(setUp.url, key))
+      const outcome = await (i % 3 === 0 ? create(setUp.url, key, `Load ${client} ${i}`) : fetchStatus(setUp.url, key))
         .catch(error => String(error.cause ?? error))
       if (outcome === 200 || outcome === 201) counts.answered++
       else counts.failures.push(`client ${client}: ${outcome}`)
@@ -98,7 +98,7 @@ async function replaceUnderLoad (t: Test, setUp: SetUp, keys: readonly string[])
       const began = Date.now()
       // As docs/how-to/containers.md says, but for the image, which is the same here.
       await setUp.compose('up', '--no-build', '--detach', '--no-deps', '--force-recreate', '--wait', service)
-      say(`${service} was replaced in ${((Date.now() - began) / 1_000).toFixed(0)} s, ` +
+      printLine(`${service} was replaced in ${((Date.now() - began) / 1_000).toFixed(0)} s, ` +
         `${counts.answered - before} requests were answered meanwhile`)
     }
     await pause(3_000)
@@ -123,7 +123,7 @@ async function create (url: string, key: string, lastName: string): Promise<numb
 async function killDuringImport (t: Test, setUp: SetUp, key: string): Promise<void> {
   const count = 2_000
   const headers = { 'x-api-key': key }
-  const [first = '', second = ''] = await Promise.all(gateways.map(async service => await urlOf(setUp, service)))
+  const [first = '', second = ''] = await Promise.all(gateways.map(async service => await findUrl(setUp, service)))
   const lines = Array.from({ length: count }, (_, i) => JSON.stringify({ firstName: `Name ${i}`, lastName: 'Handed' }))
   const posted = await fetch(`${first}/v1/bulk/import?resourceType=Patient`, {
     method: 'POST',
@@ -132,25 +132,25 @@ async function killDuringImport (t: Test, setUp: SetUp, key: string): Promise<vo
   })
   t.equal(posted.status, 202)
   const { data: { jobId } } = await posted.json() as { data: { jobId: string } }
-  const job = async (): Promise<{ status: string, processedRecords: number }> =>
+  const fetchJob = async (): Promise<{ status: string, processedRecords: number }> =>
     (await (await fetch(`${second}/v1/bulk/jobs/${jobId}`, { headers })).json() as { data: never }).data
   const isProcessing = async (): Promise<boolean> => {
     await pause(50)
-    const { status, processedRecords } = await job()
+    const { status, processedRecords } = await fetchJob()
     if (status === 'completed' || status === 'failed') throw new Error(`it is ${status} before its gateway was killed`)
     return processedRecords > 0
   }
-  await until(isProcessing)
+  await waitUntil(isProcessing)
   await setUp.compose('kill', 'gateway-1')
   const killed = Date.now()
-  const { processedRecords } = await job()
+  const { processedRecords } = await fetchJob()
   t.ok(processedRecords < count)
-  await until(async () => {
+  await waitUntil(async () => {
     await pause(200)
-    return (await job()).status === 'completed'
+    return (await fetchJob()).status === 'completed'
   }, 240)
-  say(`an import of ${count} lines, killed after ${processedRecords}, ended ${Math.round((Date.now() - killed) / 1_000)} s later`)
-  t.match(await job(), { totalRecords: count, processedRecords: count, failedRecords: 0 })
+  printLine(`an import of ${count} lines, killed after ${processedRecords}, ended ${Math.round((Date.now() - killed) / 1_000)} s later`)
+  t.match(await fetchJob(), { totalRecords: count, processedRecords: count, failedRecords: 0 })
   const results = (await (await fetch(`${second}/v1/bulk/jobs/${jobId}/results`, { headers })).text()).trimEnd().split('\n')
     .map(line => JSON.parse(line) as { line: number, id: string })
   t.strictSame(results.map(({ line }) => line), lines.map((_, i) => i + 1))
@@ -158,5 +158,5 @@ async function killDuringImport (t: Test, setUp: SetUp, key: string): Promise<vo
   const found = await fetch(`${setUp.url}/v1/patients?lastName=Handed&count=1`, { headers })
   t.match(await found.json(), { data: { total: count } }, 'none is missing and none is there twice')
   await setUp.compose('start', 'gateway-1')
-  await untilWell(await urlOf(setUp, 'gateway-1'))
+  await waitUntilHealthy(await findUrl(setUp, 'gateway-1'))
 }

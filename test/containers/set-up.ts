@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Test } from 'tap'
-import { freePort } from '../harness/free-port.js'
-import { compose, docker, run } from './engine.js'
+import { findFreePort } from '../harness/free-port.js'
+import { runCompose, runDocker, run } from './engine.js'
 
 const root = join(import.meta.dirname, '..', '..')
 const startLimitSeconds = 400
@@ -48,27 +48,27 @@ export async function prepare (t: Test, file: string): Promise<SetUp> {
   const copy = join(folder, 'docker')
   cpSync(join(root, 'docker'), copy, { recursive: true, filter: path => basename(path) !== 'secrets' })
   await run(['sh', join(copy, 'secrets.sh')])
-  const port = String(await freePort())
+  const port = String(await findFreePort())
   const url = `http://127.0.0.1:${port}`
   const environment = { CLINIGATE_PORT: port, PUBLIC_URL: url }
   const project = `clinigate-test-${port}`
-  const inProject = async (...args: readonly string[]): Promise<string> =>
-    await compose(['--project-name', project, '--file', join(copy, file), ...args], { environment })
+  const runInProject = async (...args: readonly string[]): Promise<string> =>
+    await runCompose(['--project-name', project, '--file', join(copy, file), ...args], { environment })
   t.after(async () => {
-    if (!t.passing()) console.error(await inProject('logs', '--no-color', '--tail', '25').catch(String))
-    await inProject('down', '--volumes', '--timeout', '5')
+    if (!t.passing()) console.error(await runInProject('logs', '--no-color', '--tail', '25').catch(String))
+    await runInProject('down', '--volumes', '--timeout', '5')
     rmSync(folder, { recursive: true, force: true })
   })
   const secrets = join(copy, 'secrets')
   return {
     url,
-    compose: inProject,
+    compose: runInProject,
     clinigate: async (service, ...args) => JSON.parse(
-      await inProject('exec', '-T', service, '/nodejs/bin/node', 'dist/operator/cli/index.js', ...args) || '{}'
+      await runInProject('exec', '-T', service, '/nodejs/bin/node', 'dist/operator/cli/index.js', ...args) || '{}'
     ),
     inspect: async service => {
-      const [id] = (await inProject('ps', '--all', '--quiet', service)).trim().split('\n')
-      return (JSON.parse(await docker('inspect', id!)) as [Container])[0]
+      const [id] = (await runInProject('ps', '--all', '--quiet', service)).trim().split('\n')
+      return (JSON.parse(await runDocker('inspect', id!)) as [Container])[0]
     },
     writeSecret: (name, text) => writeFileSync(join(secrets, name), text, { mode: 0o644 }),
     readSecrets: () => new Map(readdirSync(secrets).map(name => [name, readFileSync(join(secrets, name), 'utf8')]))
@@ -101,12 +101,12 @@ export async function bringUp ({ compose, inspect }: SetUp): Promise<ReadonlyMap
 }
 
 /** Waits until the gateway says that all its parts work, its datastores among them. */
-export async function untilWell (url: string): Promise<void> {
+export async function waitUntilHealthy (url: string): Promise<void> {
   for (const deadline = Date.now() + startLimitSeconds * 1_000; ; await pause(500)) {
-    const answer = await fetch(`${url}/health`).then(async response => await response.json(), () => undefined) as
+    const health = await fetch(`${url}/health`).then(async response => await response.json(), () => undefined) as
       { readonly status?: string } | undefined
-    if (answer?.status === 'ok') return
-    if (Date.now() > deadline) throw new Error(`the gateway is not well: ${JSON.stringify(answer).slice(0, 1_000)}`)
+    if (health?.status === 'ok') return
+    if (Date.now() > deadline) throw new Error(`the gateway is not well: ${JSON.stringify(health).slice(0, 1_000)}`)
   }
 }
 
@@ -124,18 +124,18 @@ export async function requireHardened (t: Test, setUp: SetUp, services: readonly
 /** No secret of a file is in what the engine tells of the containers, nor in what they wrote. */
 export async function requireSecretsHidden (t: Test, setUp: SetUp): Promise<void> {
   const ids = (await setUp.compose('ps', '--all', '--quiet')).trim().split('\n')
-  const told = {
-    'docker inspect': await docker('inspect', ...ids),
+  const outputs = {
+    'docker inspect': await runDocker('inspect', ...ids),
     'the logs': await setUp.compose('logs', '--no-color'),
-    'the history of the image': await docker('history', '--no-trunc', 'clinigate')
+    'the history of the image': await runDocker('history', '--no-trunc', 'clinigate')
   }
   const secrets = setUp.readSecrets()
   t.ok(secrets.size > 5)
-  for (const [where, text] of Object.entries(told)) {
+  for (const [where, text] of Object.entries(outputs)) {
     t.ok(text.length > 100, where)
     for (const [name, secret] of secrets) t.notOk(text.includes(secret), `${name} is not in ${where}`)
   }
 }
 
 /** Prints a line beside the results, which the run shows. */
-export const say = (line: string): void => console.error(`  ${line}`)
+export const printLine = (line: string): void => console.error(`  ${line}`)

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { parse } from 'yaml'
 import { buildWhenNeeded } from '../hapi/maven.js'
-import { compose, docker, run } from './engine.js'
+import { runCompose, runDocker, run } from './engine.js'
 
 const root = join(import.meta.dirname, '..', '..')
 const folder = join(import.meta.dirname, 'stand-ins')
@@ -48,7 +48,7 @@ const targets: Readonly<Record<string, readonly [target: string, content: string
 export async function makeStandIns (log: (line: string) => void): Promise<void> {
   await buildWhenNeeded({ log })
   const wanted = hashOfParts()
-  const names = imagesNamed()
+  const names = listImages()
   const states = await Promise.all(names.map(async name => ({ name, made: await labelOf(name) })))
   const lacking = states.filter(({ made }) => made !== 'none' && made !== wanted).map(({ name }) => name)
   if (lacking.length > 0) {
@@ -56,15 +56,15 @@ export async function makeStandIns (log: (line: string) => void): Promise<void> 
     log(`Making stand-ins for ${lacking.join(', ')}`)
     await build(lacking, wanted)
   }
-  const versions = states.some(({ made }) => made !== 'none') ? await packageVersions() : {}
+  const versions = states.some(({ made }) => made !== 'none') ? await readPackageVersions() : {}
   for (const { name, made } of states) {
-    const [, content] = targetOf(name)
+    const [, content] = getTarget(name)
     log(made === 'none' ? `${name} is the image itself` : `${name} is a stand-in: ${versions[content] ?? content}`)
   }
 }
 
 /** The images that the Dockerfile builds on and that the compose files run. */
-function imagesNamed (): string[] {
+function listImages (): string[] {
   const docker = join(root, 'docker')
   const bases = [...readFileSync(join(docker, 'Dockerfile'), 'utf8').matchAll(/^FROM (\S+)/gm)].map(([, name]) => name!)
   const run = readdirSync(docker).filter(file => file.endsWith('.yaml')).flatMap(file => {
@@ -76,7 +76,7 @@ function imagesNamed (): string[] {
   return [...new Set([...bases, ...run])]
 }
 
-function targetOf (name: string): readonly [target: string, content: string] {
+function getTarget (name: string): readonly [target: string, content: string] {
   const found = targets[name.slice(0, name.lastIndexOf(':'))]
   if (found === undefined) throw new Error(`test/containers/stand-ins.ts has no stand-in for ${name}`)
   return found
@@ -85,7 +85,7 @@ function targetOf (name: string): readonly [target: string, content: string] {
 /** @returns `none` for an image without the label, undefined where there is no image */
 async function labelOf (name: string): Promise<string | undefined> {
   const format = `{{with index .Config.Labels "${label}"}}{{.}}{{else}}none{{end}}`
-  return await docker('image', 'inspect', '--format', format, name).then(text => text.trim(), () => undefined)
+  return await runDocker('image', 'inspect', '--format', format, name).then(text => text.trim(), () => undefined)
 }
 
 /** Changes with all that stand-ins are made of. */
@@ -93,12 +93,12 @@ function hashOfParts (): string {
   const parts = [
     JSON.stringify([roots, suite, process.version]),
     ...readdirSync(folder).sort().map(file => readFileSync(join(folder, file), 'utf8')),
-    ...[join(root, 'test', 'hapi', 'pom.xml'), ...sourcesOfHapi()].map(file => readFileSync(file, 'utf8'))
+    ...[join(root, 'test', 'hapi', 'pom.xml'), ...listHapiSources()].map(file => readFileSync(file, 'utf8'))
   ]
   return createHash('sha256').update(parts.join('\0')).digest('hex').slice(0, 16)
 }
 
-function sourcesOfHapi (): string[] {
+function listHapiSources (): string[] {
   const src = join(root, 'test', 'hapi', 'src')
   return readdirSync(src, { recursive: true, withFileTypes: true })
     .filter(entry => entry.isFile())
@@ -126,7 +126,7 @@ async function makeRoot (name: keyof typeof roots, log: (line: string) => void):
       if (!String(error.message).includes('ENOENT')) throw error
       throw new Error('there is no mmdebstrap to make base images with (Debian: apt-get install mmdebstrap)')
     })
-    await docker('import', '--change', `LABEL ${label}=${hash}`, tar, image)
+    await runDocker('import', '--change', `LABEL ${label}=${hash}`, tar, image)
   } finally {
     rmSync(temporary, { recursive: true, force: true })
   }
@@ -138,10 +138,10 @@ async function build (names: readonly string[], hash: string): Promise<void> {
   try {
     await fillContext(context)
     const services = Object.fromEntries(names.map(name => {
-      const [target] = targetOf(name)
+      const [target] = getTarget(name)
       return [target, { image: name, build: { context, target, labels: { [label]: hash } } }]
     }))
-    await compose(['--project-name', 'clinigate-stand-ins', '--file', '-', 'build'], {
+    await runCompose(['--project-name', 'clinigate-stand-ins', '--file', '-', 'build'], {
       input: JSON.stringify({ services })
     })
   } finally {
@@ -159,13 +159,13 @@ async function fillContext (context: string): Promise<void> {
   cpSync(dirname(dirname(npm)), join(context, 'node', 'npm'), { recursive: true, dereference: true })
   copyFileSync(join(hapi, 'hapi-launcher.jar'), join(context, 'hapi', 'hapi-launcher.jar'))
   mkdirSync(join(context, 'hapi', 'lib'))
-  for (const jar of readdirSync(join(hapi, 'lib'))) place(join(hapi, 'lib', jar), join(context, 'hapi', 'lib', jar))
+  for (const jar of readdirSync(join(hapi, 'lib'))) linkOrCopy(join(hapi, 'lib', jar), join(context, 'hapi', 'lib', jar))
   const classes = [join(hapi, 'hapi-launcher.jar'), join(hapi, 'lib', '*')].join(':')
   await run(['javac', '--release', '17', '-d', join(context, 'hapi'), '-cp', classes, join(folder, 'Hapi.java')])
 }
 
 /** A second name for a file, or a copy of it where the temporary folder is on another disk. */
-function place (from: string, to: string): void {
+function linkOrCopy (from: string, to: string): void {
   try {
     linkSync(from, to)
   } catch {
@@ -173,9 +173,9 @@ function place (from: string, to: string): void {
   }
 }
 
-async function packageVersions (): Promise<Record<string, string>> {
+async function readPackageVersions (): Promise<Record<string, string>> {
   const names = Object.values(targets).map(([, content]) => content).filter(content => !content.includes(' '))
   const format = ['Package', 'Version'].map(field => `\${${field}}`).join(' ') + '\n'
-  const listed = await docker('run', '--rm', 'clinigate-stand-in/debian', 'dpkg-query', '-W', '-f', format, ...names)
+  const listed = await runDocker('run', '--rm', 'clinigate-stand-in/debian', 'dpkg-query', '-W', '-f', format, ...names)
   return Object.fromEntries(listed.trim().split('\n').map(line => [line.split(' ')[0]!, `${line} of Debian`]))
 }

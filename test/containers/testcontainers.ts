@@ -4,10 +4,10 @@ import { findBackend } from '../harness/find-backend.js'
 t.setTimeout(400_000)
 
 t.test('a run of tests that is given no FHIR server takes one in a container, which ends with it', async t => {
-  const said: string[] = []
-  const backend = await findBackend({ log: line => said.push(line), signal: new AbortController().signal })
+  const logged: string[] = []
+  const backend = await findBackend({ log: line => logged.push(line), signal: new AbortController().signal })
   t.after(() => backend.stop())
-  t.match(backend.name, /^HAPI FHIR 8\.8\.0 by the container image hapiproject\/hapi:v8\.8\.0-1$/, said.join('\n'))
+  t.match(backend.name, /^HAPI FHIR 8\.8\.0 by the container image hapiproject\/hapi:v8\.8\.0-1$/, logged.join('\n'))
   const headers = { 'content-type': 'application/fhir+json', prefer: 'return=representation' }
   const stored = await fetch(`${backend.url}/Patient`, {
     method: 'POST',

@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap'
 import { createServer, connect, type AddressInfo, type Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
-import { inProcessChangeFeed } from '../../src/control-plane/sync/local.js'
+import { createInProcessChangeFeed } from '../../src/control-plane/sync/local.js'
 import { openControlStore, type ControlStore } from '../../src/control-plane/store/store.js'
 import { KeyCache } from '../../src/keys/cache.js'
 import type { Batch } from '../../src/keys/change-feed.js'
@@ -17,18 +17,18 @@ const neverMs = 60_000
 const server = await startPostgres(t)
 
 /** A control process: a store with connections of its own. */
-async function processOn (t: Test, url: string): Promise<ControlStore> {
+async function openProcessStore (t: Test, url: string): Promise<ControlStore> {
   const store = await openControlStore({ file: '', url, plans: ['pro'], now })
   t.teardown(() => store.close())
   return store
 }
 
 /** Reads a feed until the test ends, and keeps what came, and when. */
-function readerOf (t: Test, store: ControlStore, heartbeatMs = neverMs) {
+function startReader (t: Test, store: ControlStore, heartbeatMs = neverMs) {
   const stopping = new AbortController()
   const batches: Array<Batch & { at: number }> = []
   const reading = (async () => {
-    for await (const batch of inProcessChangeFeed(store, { heartbeatMs }).follow(
+    for await (const batch of createInProcessChangeFeed(store, { heartbeatMs }).follow(
       { feedId: '', seq: 0 },
       stopping.signal
     )) { batches.push({ ...batch, at: performance.now() }) }
@@ -38,37 +38,37 @@ function readerOf (t: Test, store: ControlStore, heartbeatMs = neverMs) {
     stopping.abort()
     await reading.catch(() => {})
   })
-  const reached = async (seq: number) => {
+  const waitForSeq = async (seq: number) => {
     while (!batches.some(({ through }) => through >= seq)) await Promise.race([pause(1), reading])
     return batches.find(({ through }) => through >= seq)!
   }
-  return { batches, reached, numbers: () => batches.flatMap(({ changes }) => changes.map(({ seq }) => seq)) }
+  return { batches, waitForSeq, numbers: () => batches.flatMap(({ changes }) => changes.map(({ seq }) => seq)) }
 }
 
 /** The copy of a gateway, as it follows a control store. */
-function copyOf (t: Test, store: ControlStore) {
+function startReplica (t: Test, store: ControlStore) {
   const replica = new Replica(':memory:')
   const cache = new KeyCache({ lookup: hash => replica.find(hash) })
-  const follower = new Follower({ feed: inProcessChangeFeed(store), replica, cache, now, log })
+  const follower = new Follower({ feed: createInProcessChangeFeed(store), replica, cache, now, log })
   t.teardown(async () => {
     await follower.stop()
     replica.close()
   })
-  return { follower, reached: async (seq: number) => { while (replica.position().seq < seq) await pause(2) } }
+  return { follower, waitForSeq: async (seq: number) => { while (replica.readPosition().seq < seq) await pause(2) } }
 }
 
 /** The processes of the server that listen for changes in a database. */
-async function listeners (url: string): Promise<number[]> {
-  const rows = await server.ask(
+async function listListenerPids (url: string): Promise<number[]> {
+  const rows = await server.query(
     "SELECT pid FROM pg_stat_activity WHERE datname = $1 AND query IN ('LISTEN clinigate_changes', 'SELECT 1')",
     [new URL(url).pathname.slice(1)]
   )
   return rows.map(({ pid }) => pid)
 }
 
-async function listening (url: string, isNew: (pid: number) => boolean = () => true): Promise<number> {
+async function waitForListener (url: string, isNew: (pid: number) => boolean = () => true): Promise<number> {
   for (;;) {
-    const pid = (await listeners(url)).find(isNew)
+    const pid = (await listListenerPids(url)).find(isNew)
     if (pid !== undefined) return pid
     await pause(10)
   }
@@ -79,14 +79,14 @@ t.test(
   { timeout: 300_000 },
   async t => {
     const url = await server.createDatabase()
-    const [reading, ...writing] = await Promise.all([1, 2, 3].map(() => processOn(t, url)))
-    const reader = readerOf(t, reading!)
+    const [reading, ...writing] = await Promise.all([1, 2, 3].map(() => openProcessStore(t, url)))
+    const reader = startReader(t, reading!)
     // A second reader, which never waits to be told, has every chance to look in a bad moment.
     const writers = { areDone: false }
     const polled: number[] = []
     const polling = (async () => {
       for (let position = { feedId: '', seq: 0 }; !writers.areDone || polled.length < 200;) {
-        const batch = await reading!.changesAfter(position, 7)
+        const batch = await reading!.listChangesAfter(position, 7)
         if (batch.after !== (batch.isSnapshot ? 0 : position.seq)) throw new Error('the batch does not follow')
         polled.push(...batch.changes.map(({ seq }) => seq))
         position = { feedId: batch.feedId, seq: batch.through }
@@ -98,7 +98,7 @@ t.test(
     await Promise.all(writing.flatMap((store, at) => Array.from({ length: 5 }, (_, i) => write(store, `${at}.${i}`))))
     writers.areDone = true
     await polling
-    await reader.reached(200)
+    await reader.waitForSeq(200)
     const all = Array.from({ length: 200 }, (_, i) => i + 1)
     t.strictSame(polled, all)
     t.strictSame(reader.numbers(), all)
@@ -107,16 +107,16 @@ t.test(
 
 t.test('a change by another process is heard at once, not by asking', { timeout: 300_000 }, async t => {
   const url = await server.createDatabase()
-  const [here, there] = [await processOn(t, url), await processOn(t, url)]
-  const reader = readerOf(t, here)
-  await listening(url)
+  const [here, there] = [await openProcessStore(t, url), await openProcessStore(t, url)]
+  const reader = startReader(t, here)
+  await waitForListener(url)
   const { tenantId } = await there.organizations.create({ name: 'Clinic', plan: 'pro' }, 'ann')
   const delays: number[] = []
   for (let seq = 2; seq <= 201; seq++) {
     // The word goes out with the commit, so the change itself belongs to the time.
     const startedAt = performance.now()
     await there.organizations.change(tenantId, { overage: seq % 2 === 0 }, 'ann')
-    delays.push((await reader.reached(seq)).at - startedAt)
+    delays.push((await reader.waitForSeq(seq)).at - startedAt)
   }
   delays.sort((a, b) => a - b)
   t.comment(
@@ -127,8 +127,8 @@ t.test('a change by another process is heard at once, not by asking', { timeout:
 
 t.test('a word that comes between looking and waiting counts', async t => {
   const url = await server.createDatabase()
-  const [here, there] = [await processOn(t, url), await processOn(t, url)]
-  const heard = here.hearChanges()
+  const [here, there] = [await openProcessStore(t, url), await openProcessStore(t, url)]
+  const heard = here.listenForChanges()
   const { signal } = new AbortController()
   await heard.next(signal, neverMs)
   await there.organizations.create({ name: 'Clinic', plan: 'pro' }, 'ann')
@@ -139,30 +139,30 @@ t.test('a word that comes between looking and waiting counts', async t => {
 
 t.test('a change of which no word came is found by looking all the same', async t => {
   const url = await server.createDatabase()
-  const store = await processOn(t, url)
-  const reader = readerOf(t, store, 300)
-  await reader.reached(0)
-  await listening(url)
+  const store = await openProcessStore(t, url)
+  const reader = startReader(t, store, 300)
+  await reader.waitForSeq(0)
+  await waitForListener(url)
   const name = new URL(url).pathname.slice(1)
   // In one statement, as both are in one transaction of the store: else a look in between would find the number and no
   // change.
-  await server.askIn(
+  await server.queryDatabase(
     name,
     "WITH counted AS (UPDATE feed SET seq = 1) INSERT INTO changes (kind, entity, seq, payload, at) VALUES ('organization', 'org-a', 1, '{}', '')"
   )
-  t.match(await reader.reached(1), { changes: [{ seq: 1 }] })
+  t.match(await reader.waitForSeq(1), { changes: [{ seq: 1 }] })
 })
 
 t.test('a listener whose connection is ended gets another one, and nothing between is missed', async t => {
   const url = await server.createDatabase()
-  const [here, there] = [await processOn(t, url), await processOn(t, url)]
-  const reader = readerOf(t, here)
+  const [here, there] = [await openProcessStore(t, url), await openProcessStore(t, url)]
+  const reader = startReader(t, here)
   for (let seq = 1; seq <= 5; seq++) {
-    const pid = await listening(url)
-    await server.ask('SELECT pg_terminate_backend($1)', [pid])
+    const pid = await waitForListener(url)
+    await server.query('SELECT pg_terminate_backend($1)', [pid])
     await there.organizations.create({ name: 'Clinic', plan: 'pro' }, 'ann')
-    await reader.reached(seq)
-    await listening(url, other => other !== pid)
+    await reader.waitForSeq(seq)
+    await waitForListener(url, other => other !== pid)
   }
   t.strictSame(reader.numbers(), [1, 2, 3, 4, 5])
 })
@@ -172,10 +172,10 @@ t.test(
   { timeout: 300_000 },
   async t => {
     const url = await server.createDatabase()
-    const [here, there] = [await processOn(t, url), await processOn(t, url)]
-    const copy = copyOf(t, here)
+    const [here, there] = [await openProcessStore(t, url), await openProcessStore(t, url)]
+    const copy = startReplica(t, here)
     const { tenantId } = await there.organizations.create({ name: 'Clinic', plan: 'pro' }, 'ann')
-    await copy.reached(1)
+    await copy.waitForSeq(1)
     await server.stop()
     await t.rejects(there.organizations.change(tenantId, { overage: false }, 'ann'), {
       name: 'DatabaseUnavailable',
@@ -185,10 +185,10 @@ t.test(
     t.pass('the copy knows that it is cut off, before it would have asked again')
     await server.start()
     await there.organizations.change(tenantId, { overage: false }, 'ann')
-    await copy.reached(2)
+    await copy.waitForSeq(2)
     t.equal(copy.follower.isConnected, true)
     await there.organizations.change(tenantId, { overage: true }, 'ann')
-    await copy.reached(3)
+    await copy.waitForSeq(3)
   }
 )
 
@@ -199,14 +199,14 @@ t.test(
     const url = new URL(await server.createDatabase())
     // Makes the tables first, which may take longer than the other one waits.
     const { tenantId } = await (
-      await processOn(t, url.href)
+      await openProcessStore(t, url.href)
     ).organizations.create({ name: 'Clinic', plan: 'pro' }, 'ann')
-    const line = await silencedLine(t, Number(url.port))
+    const line = await startSilenceableProxy(t, Number(url.port))
     url.port = String(line.port)
     url.searchParams.set('query_timeout', '3000')
-    const store = await processOn(t, url.href)
-    const copy = copyOf(t, store)
-    await copy.reached(1)
+    const store = await openProcessStore(t, url.href)
+    const copy = startReplica(t, store)
+    await copy.waitForSeq(1)
     // Connections that lie idle, more than who reads the changes may have in use: the next change takes one of them.
     await Promise.all(Array.from({ length: 4 }, () => store.organizations.list()))
     line.silence()
@@ -221,12 +221,12 @@ t.test(
       );
       attempts++
     ) { t.ok(attempts < 10) }
-    await copy.reached(2)
+    await copy.waitForSeq(2)
   }
 )
 
 /** Carries connections to the server; once silenced, those that there are carry nothing more and stay open. */
-async function silencedLine (t: Test, port: number): Promise<{ port: number, silence: () => void }> {
+async function startSilenceableProxy (t: Test, port: number): Promise<{ port: number, silence: () => void }> {
   const sockets: Socket[] = []
   const line = createServer(from => {
     const to = connect(port, '127.0.0.1')

@@ -15,21 +15,21 @@ const key = join(import.meta.dirname, '../backends/self-signed-key.pem')
 
 const server = await startPostgres(t, { cert: certificate, key })
 
-async function opened (t: Test, url: string) {
+async function openTestDatabase (t: Test, url: string) {
   const database = await openDatabase({ file, url })
   t.teardown(() => database.close())
   return database
 }
 
-function changed (url: string, change: (parsed: URL) => void): string {
+function modifyUrl (url: string, change: (parsed: URL) => void): string {
   const parsed = new URL(url)
   change(parsed)
   return parsed.href
 }
 
 /** How many connections clients have to a database of the server, which works in its databases by itself, too. */
-async function connectionsTo (url: string): Promise<number> {
-  const [row] = await server.ask(
+async function countConnections (url: string): Promise<number> {
+  const [row] = await server.query(
     "SELECT count(*)::int AS count FROM pg_stat_activity WHERE datname = $1 AND backend_type = 'client backend'",
     [new URL(url).pathname.slice(1)]
   )
@@ -38,14 +38,14 @@ async function connectionsTo (url: string): Promise<number> {
 
 t.test('processes that start at once on an empty database all find it whole', async t => {
   const url = await server.createDatabase()
-  const databases = await Promise.all(Array.from({ length: 6 }, () => opened(t, url)))
+  const databases = await Promise.all(Array.from({ length: 6 }, () => openTestDatabase(t, url)))
   const feeds = await Promise.all(databases.map(({ db }) => db.selectFrom('feed').selectAll().execute()))
   t.equal(feeds[0]!.length, 1)
   for (const feed of feeds) t.strictSame(feed, feeds[0])
 })
 
 t.test('a number is a number, of however many bytes, and so is a count or a sum', async t => {
-  const { db } = await opened(t, await server.createDatabase())
+  const { db } = await openTestDatabase(t, await server.createDatabase())
   const { rows } =
     await sql<object>`SELECT (SELECT seq FROM feed) AS seq, count(*) AS count, sum(i) AS sum, 4102444800000::bigint AS long FROM generate_series(1, 3) i`.execute(
       db
@@ -55,63 +55,63 @@ t.test('a number is a number, of however many bytes, and so is a count or a sum'
 
 t.test('one process never takes more than its share of connections, and whoever comes late waits for one', async t => {
   const url = await server.createDatabase()
-  const { db } = await opened(t, url)
+  const { db } = await openTestDatabase(t, url)
   const ended = { count: 0 }
   const slow = Array.from({ length: 30 }, () => sql`SELECT pg_sleep(0.2)`.execute(db).then(() => { ended.count++ }))
   const taken: number[] = []
-  while (ended.count < 30) taken.push(await connectionsTo(url))
-  taken.push(await connectionsTo(url))
-  const most = Math.max(...taken)
-  t.ok(most > 1 && most <= 10, `${most} connections`)
+  while (ended.count < 30) taken.push(await countConnections(url))
+  taken.push(await countConnections(url))
+  const maxConnections = Math.max(...taken)
+  t.ok(maxConnections > 1 && maxConnections <= 10, `${maxConnections} connections`)
   await Promise.all(slow)
 })
 
 t.test('what was closed has no connection left', async t => {
   const url = await server.createDatabase()
   const database = await openDatabase({ file, url })
-  const heard = database.hearChanges()
+  const heard = database.listenForChanges()
   await heard.next(new AbortController().signal, 10_000)
-  t.ok(await connectionsTo(url) >= 1)
+  t.ok(await countConnections(url) >= 1)
   await database.close()
-  for (let i = 0; i < 1_000 && await connectionsTo(url) > 0; i++) await pause(20)
-  t.equal(await connectionsTo(url), 0)
+  for (let i = 0; i < 1_000 && await countConnections(url) > 0; i++) await pause(20)
+  t.equal(await countConnections(url), 0)
 })
 
 t.test('a database that can\'t be had is named with what to do, and nothing of its URL is told', async t => {
   const url = await server.createDatabase()
-  await server.ask(`CREATE ROLE stranger LOGIN PASSWORD '${password}'`)
+  await server.query(`CREATE ROLE stranger LOGIN PASSWORD '${password}'`)
   const cases: ReadonlyArray<readonly [string, RegExp]> = [
     [
-      changed(url, url => {
+      modifyUrl(url, url => {
         url.port = '1'
       }),
       /cannot be reached.*host and port.*ECONNREFUSED/
     ],
     [
-      changed(url, url => {
+      modifyUrl(url, url => {
         url.hostname = 'no-such-host.invalid'
       }),
       /host.*is unknown/
     ],
     [
-      changed(url, url => {
+      modifyUrl(url, url => {
         url.password = 'wrong-tops3cret'
       }),
       /rejected the user or password.*28P01/
     ],
     [
-      changed(url, url => {
+      modifyUrl(url, url => {
         url.password = ''
       }),
       /rejected the user or password/
     ],
     [
-      changed(url, url => {
+      modifyUrl(url, url => {
         url.username = 'stranger'
       }),
       /lacks a permission.*owner.*42501/
     ],
-    [server.urlOf('nowhere_to_be_found'), /no such database.*3D000/],
+    [server.buildUrl('nowhere_to_be_found'), /no such database.*3D000/],
     [`${url}?sslmode=require`, /certificate.*sslrootcert/],
     [`${url}?sslmode=verify-full&sslrootcert=/nowhere/ca.pem`, /A file.*sslrootcert, cannot be read/],
     ...['prefer', 'allow', 'no-verify', 'anything'].map(mode => [`${url}?sslmode=${mode}`, /only sslmode/] as const),
@@ -127,7 +127,7 @@ t.test('a database that can\'t be had is named with what to do, and nothing of i
       error => error
     )
     t.match(error, { name: 'DatabaseUnavailable', code: 'BACKEND_UNAVAILABLE', remedy: words })
-    const told = [
+    const reported = [
       error.message,
       error.stack,
       error.cause.stack,
@@ -143,31 +143,31 @@ t.test('a database that can\'t be had is named with what to do, and nothing of i
       'nowhere_to_be_found',
       '127.0.0.1',
       'no-such-host'
-    ]) { t.notOk(told.includes(secret), `${words} tells ${secret}`) }
+    ]) { t.notOk(reported.includes(secret), `${words} tells ${secret}`) }
   }
 })
 
 t.test('a command says the same, and fails', async t => {
-  let said = ''
+  let output = ''
   const environment = {
     CLINIGATE_DATA: t.testdir(),
-    CONTROL_DATABASE_URL: changed(server.urlOf('postgres'), url => {
+    CONTROL_DATABASE_URL: modifyUrl(server.buildUrl('postgres'), url => {
       url.port = '1'
     })
   }
-  const surroundings = {
+  const context = {
     environment,
     user: 'ann',
     now,
     out: () => {},
     err: (text: string) => {
-      said += text
+      output += text
     },
     streams: process
   }
-  t.equal(await run(['orgs', 'list'], surroundings), 1)
-  t.match(said, /^clinigate: PostgreSQL cannot be reached\. Check that it is running, .*CONTROL_DATABASE_URL/)
-  t.notOk(said.includes(user))
+  t.equal(await run(['orgs', 'list'], context), 1)
+  t.match(output, /^clinigate: PostgreSQL cannot be reached\. Check that it is running, .*CONTROL_DATABASE_URL/)
+  t.notOk(output.includes(user))
 })
 
 t.test('with TLS the server\'s certificate is verified, and its host', async t => {
@@ -178,7 +178,7 @@ t.test('with TLS the server\'s certificate is verified, and its host', async t =
     t.strictSame(rows, [{ ssl: true }])
     await database.close()
   }
-  const elsewhere = changed(url, url => { url.hostname = 'localhost' })
+  const elsewhere = modifyUrl(url, url => { url.hostname = 'localhost' })
   await t.rejects(openDatabase({ file, url: `${elsewhere}?sslmode=verify-ca&sslrootcert=${certificate}` }), {
     name: 'DatabaseUnavailable',
     cause: { message: /certificate.*ERR_TLS_CERT_ALTNAME_INVALID/ }
@@ -186,13 +186,13 @@ t.test('with TLS the server\'s certificate is verified, and its host', async t =
 })
 
 t.test('of a row that was refused, the failure repeats nothing', async t => {
-  const { db } = await opened(t, await server.createDatabase())
+  const { db } = await openTestDatabase(t, await server.createDatabase())
   const row = { tenantId: 'org-hidden', name: 'Hidden', plan: 'pro', overage: 1, createdAt: 'then' }
   await db.insertInto('organizations').values(row).execute()
-  for (const bad of [row, { ...row, tenantId: 'org-hidden-2', name: null as never }]) {
+  for (const invalid of [row, { ...row, tenantId: 'org-hidden-2', name: null as never }]) {
     const error = await db
       .insertInto('organizations')
-      .values(bad)
+      .values(invalid)
       .execute()
       .then(
         () => {
@@ -211,14 +211,14 @@ t.test(
     const url = await server.createDatabase()
     const store = await openControlStore({ file, url, plans: ['pro'], now })
     t.teardown(() => store.close())
-    const { db } = await opened(t, url)
+    const { db } = await openTestDatabase(t, url)
     await t.rejects(
       db.transaction().execute(async trx => {
         const {
           rows: [row]
         } = await sql<{ pid: number }>`SELECT pg_backend_pid() AS pid`.execute(trx)
         await trx.updateTable('feed').set({ seq: 100 }).execute()
-        await server.ask('SELECT pg_terminate_backend($1)', [row!.pid])
+        await server.query('SELECT pg_terminate_backend($1)', [row!.pid])
         await pause(100)
         await trx.updateTable('feed').set({ seq: 200 }).execute()
       }),
@@ -236,10 +236,10 @@ t.test(
     const url = await server.createDatabase()
     const store = await openControlStore({ file, url, plans: ['pro'], now })
     t.teardown(() => store.close())
-    const { db } = await opened(t, `${url}?idle_in_transaction_session_timeout=3000`)
-    let hangs = () => {}
+    const { db } = await openTestDatabase(t, `${url}?idle_in_transaction_session_timeout=3000`)
+    let signalHanging = () => {}
     const isHanging = new Promise<void>(resolve => {
-      hangs = resolve
+      signalHanging = resolve
     })
     let goOn = () => {}
     const gone = new Promise<void>(resolve => {
@@ -250,7 +250,7 @@ t.test(
         .updateTable('feed')
         .set(eb => ({ seq: eb.ref('seq') }))
         .execute()
-      hangs()
+      signalHanging()
       await gone
       await trx.updateTable('feed').set({ seq: 100 }).execute()
     })
@@ -258,7 +258,7 @@ t.test(
     await isHanging
     await store.organizations.create({ name: 'Clinic', plan: 'pro' }, 'ann')
     goOn()
-    t.match(await store.changesAfter({ feedId: '', seq: 0 }, 10), { through: 1 })
+    t.match(await store.listChangesAfter({ feedId: '', seq: 0 }, 10), { through: 1 })
     await t.rejects(hanging, { name: 'DatabaseUnavailable' })
   }
 )

@@ -9,16 +9,16 @@ import type { PostgresServer } from '../harness/postgres.js'
 /** Makes an empty database that goes with the test. */
 export type MakeDatabase = (t: Test) => Promise<DatabaseLocation>
 
-export const inMemory: MakeDatabase = async () => ({ file: ':memory:' })
+export const makeInMemoryDatabase: MakeDatabase = async () => ({ file: ':memory:' })
 
 /** In a directory of its own, which may hold the other files of a gateway too. */
-export const inFile: MakeDatabase = async t => {
+export const makeFileDatabase: MakeDatabase = async t => {
   const directory = mkdtempSync(join(tmpdir(), 'clinigate-control-'))
   t.teardown(() => rmSync(directory, { recursive: true, force: true }))
   return { file: join(directory, 'control.db') }
 }
 
 /** Beside a directory that may hold the other files of a gateway. */
-export function onPostgres (server: PostgresServer): MakeDatabase {
-  return async t => ({ ...await inFile(t), url: await server.createDatabase() })
+export function makeDatabasesOn (server: PostgresServer): MakeDatabase {
+  return async t => ({ ...await makeFileDatabase(t), url: await server.createDatabase() })
 }

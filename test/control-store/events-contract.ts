@@ -8,20 +8,20 @@ import type { MakeDatabase } from './databases.js'
 const now = () => new Date('2030-01-02T00:00:00Z')
 
 /** Opens stores over one empty database; on SQLite the same one, since a second one in this thread would wait. */
-async function storesOver (t: Test, makeDatabase: MakeDatabase): Promise<() => Promise<ControlStore>> {
+async function createStoreOpener (t: Test, makeDatabase: MakeDatabase): Promise<() => Promise<ControlStore>> {
   const where = await makeDatabase(t)
-  const opened = async () => {
+  const openStore = async () => {
     const store = await openControlStore({ ...where, plans: ['pro'], now })
     t.teardown(() => store.close())
     return store
   }
-  if (where.url !== undefined) return opened
-  const store = await opened()
+  if (where.url !== undefined) return openStore
+  const store = await openStore()
   return async () => store
 }
 
 let made = 0
-const event = (what: Partial<ChangeEvent> = {}): ChangeEvent => ({
+const buildEvent = (what: Partial<ChangeEvent> = {}): ChangeEvent => ({
   id: `evt_${String(made++).padStart(26, '0')}`,
   tenantId: 'org-a',
   mode: 'live',
@@ -33,20 +33,20 @@ const event = (what: Partial<ChangeEvent> = {}): ChangeEvent => ({
   requestId: 'request-1',
   ...what
 })
-const batch = (number: number, lines: readonly ChangeEvent[], ledgerId = 'log-a'): EventBatch =>
+const buildBatch = (number: number, lines: readonly ChangeEvent[], ledgerId = 'log-a'): EventBatch =>
   ({ ledgerId, number, batchId: `${ledgerId}-${number}`, lines })
 const scope: EventQuery = { organizationId: 'org-a', mode: 'live', limit: 1_000 }
 
 /** Runs the whole contract. */
 export async function testEvents (t: Test, makeDatabase: MakeDatabase): Promise<void> {
-  const place = (t: Test) => storesOver(t, makeDatabase)
+  const prepareStores = (t: Test) => createStoreOpener(t, makeDatabase)
 
   await t.test('an event is listed as it was sent, oldest first, to its organization and mode alone', async t => {
-    const store = await (await place(t))()
-    t.equal(await store.events.latest(), 0)
-    const lines = [event(), event({ type: 'fhir.Basic.deleted', resourceType: 'Basic', versionId: undefined })]
+    const store = await (await prepareStores(t))()
+    t.equal(await store.events.getLatestSequence(), 0)
+    const lines = [buildEvent(), buildEvent({ type: 'fhir.Basic.deleted', resourceType: 'Basic', versionId: undefined })]
     await store.events.append(
-      batch(1, [...lines, event({ mode: 'test' }), event({ tenantId: 'org-b' })]),
+      buildBatch(1, [...lines, buildEvent({ mode: 'test' }), buildEvent({ tenantId: 'org-b' })]),
       'one'
     )
     const listed: readonly StoredEvent[] = await store.events.list(scope)
@@ -60,32 +60,32 @@ export async function testEvents (t: Test, makeDatabase: MakeDatabase): Promise<
     t.equal((await store.events.list({ ...scope, mode: 'test' })).length, 1)
     t.equal((await store.events.list({ ...scope, organizationId: 'org-b' })).length, 1)
     t.equal((await store.events.list({ ...scope, organizationId: 'org-x' })).length, 0)
-    t.equal(await store.events.latest(), 4)
+    t.equal(await store.events.getLatestSequence(), 4)
   })
 
   await t.test('events are found by their types and from a time on', async t => {
-    const store = await (await place(t))()
+    const store = await (await prepareStores(t))()
     const lines = [
-      event(),
-      event({ type: 'patients.deleted' }),
-      event({ type: 'observations.created', createdAt: '2030-01-01T11:00:00.000Z' }),
-      event({ type: 'fhir.Basic.created' })
+      buildEvent(),
+      buildEvent({ type: 'patients.deleted' }),
+      buildEvent({ type: 'observations.created', createdAt: '2030-01-01T11:00:00.000Z' }),
+      buildEvent({ type: 'fhir.Basic.created' })
     ]
-    await store.events.append(batch(1, lines), 'one')
-    const types = async (types: string[]) => (await store.events.list({ ...scope, types })).map(({ type }) => type)
-    t.strictSame(await types(['patients.*']), ['patients.created', 'patients.deleted'])
-    t.strictSame(await types(['patients.deleted', 'fhir.Basic.*']), ['patients.deleted', 'fhir.Basic.created'])
-    t.equal((await types(['*'])).length, 4)
-    t.strictSame(await types(['patient.*', 'patients', '%']), [])
-    t.strictSame(await types([]), [], 'no type is none')
+    await store.events.append(buildBatch(1, lines), 'one')
+    const listTypes = async (types: string[]) => (await store.events.list({ ...scope, types })).map(({ type }) => type)
+    t.strictSame(await listTypes(['patients.*']), ['patients.created', 'patients.deleted'])
+    t.strictSame(await listTypes(['patients.deleted', 'fhir.Basic.*']), ['patients.deleted', 'fhir.Basic.created'])
+    t.equal((await listTypes(['*'])).length, 4)
+    t.strictSame(await listTypes(['patient.*', 'patients', '%']), [])
+    t.strictSame(await listTypes([]), [], 'no type is none')
     const since = await store.events.list({ ...scope, since: '2030-01-01T11:00:00.000Z' })
     t.strictSame(since.map(({ id }) => id), [lines[2]!.id])
   })
 
   await t.test('a batch is applied once, and one before which another is missing is refused', async t => {
-    const store = await (await place(t))()
-    const first = batch(1, [event()])
-    const second = batch(2, [event()])
+    const store = await (await prepareStores(t))()
+    const first = buildBatch(1, [buildEvent()])
+    const second = buildBatch(2, [buildEvent()])
     t.strictSame(await store.events.append(second, 'one'), { number: 0, batchId: '' })
     t.strictSame(await store.events.append(first, 'one'), { number: 1, batchId: 'log-a-1' })
     t.strictSame(await store.events.append(first, 'one'), { number: 1, batchId: 'log-a-1' }, 'acknowledged again')
@@ -94,22 +94,22 @@ export async function testEvents (t: Test, makeDatabase: MakeDatabase): Promise<
   })
 
   await t.test('an event that comes again in another batch is listed once, under its first number', async t => {
-    const store = await (await place(t))()
-    const [one, two] = [event(), event()]
-    await store.events.append(batch(1, [one]), 'one')
-    await store.events.append(batch(1, [one, two], 'log-b'), 'one')
+    const store = await (await prepareStores(t))()
+    const [one, two] = [buildEvent(), buildEvent()]
+    await store.events.append(buildBatch(1, [one]), 'one')
+    await store.events.append(buildBatch(1, [one, two], 'log-b'), 'one')
     t.strictSame((await store.events.list(scope)).map(({ id, sequence }) => [id, sequence]), [[one.id, 1], [two.id, 3]])
   })
 
   await t.test('a reader that continues after what it saw misses no event of gateways that send at once', async t => {
-    const open = await place(t)
+    const open = await prepareStores(t)
     const stores = [await open(), await open()]
     const sent = Array.from({ length: 8 }, async (_, gateway) => {
       const ids: string[] = []
       for (let number = 1; number <= 12; number++) {
         // Of different sizes, so that later batches overtake earlier ones.
-        const lines = Array.from({ length: (gateway * 7 + number * 5) % 30 * 12 + 1 }, () => event())
-        await stores[gateway % 2]!.events.append(batch(number, lines, `log-${gateway}`), `gateway-${gateway}`)
+        const lines = Array.from({ length: (gateway * 7 + number * 5) % 30 * 12 + 1 }, () => buildEvent())
+        await stores[gateway % 2]!.events.append(buildBatch(number, lines, `log-${gateway}`), `gateway-${gateway}`)
         ids.push(...lines.map(({ id }) => id))
       }
       return ids
@@ -129,12 +129,12 @@ export async function testEvents (t: Test, makeDatabase: MakeDatabase): Promise<
   })
 
   await t.test('old events are deleted, and numbers go on', async t => {
-    const store = await (await place(t))()
-    const old = Array.from({ length: 5_001 }, () => event({ createdAt: '2029-12-01T00:00:00.000Z' }))
-    await store.events.append(batch(1, [...old, event()]), 'one')
+    const store = await (await prepareStores(t))()
+    const old = Array.from({ length: 5_001 }, () => buildEvent({ createdAt: '2029-12-01T00:00:00.000Z' }))
+    await store.events.append(buildBatch(1, [...old, buildEvent()]), 'one')
     t.equal(await store.events.deleteBefore(new Date('2030-01-01T00:00:00Z')), 5_001)
     t.equal(await store.events.deleteBefore(new Date('2030-01-01T00:00:00Z')), 0)
-    await store.events.append(batch(2, [event()]), 'one')
+    await store.events.append(buildBatch(2, [buildEvent()]), 'one')
     t.strictSame((await store.events.list(scope)).map(({ sequence }) => sequence), [5_002, 5_003])
   })
 }

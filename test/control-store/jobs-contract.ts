@@ -23,7 +23,7 @@ const request: ExportRequest = {
 const worker: Worker = { gateway: 'one', storeId: 'store-1', perTenant: 10, leaseMs: 30 * secondMs }
 
 /** A draft with an id of its own. */
-export function draftOf (what: Partial<JobDraft> = {}): JobDraft {
+export function buildDraft (what: Partial<JobDraft> = {}): JobDraft {
   return {
     id: `job-${randomString(base32, 26)}`,
     owner,
@@ -38,7 +38,7 @@ export function draftOf (what: Partial<JobDraft> = {}): JobDraft {
 type Via = (t: Test, jobs: Jobs) => Promise<Jobs>
 
 /** Opens stores over one empty database, on SQLite always the same one, with a clock that the test turns. */
-async function placeOf (t: Test, makeDatabase: MakeDatabase, via: Via) {
+async function openJobStores (t: Test, makeDatabase: MakeDatabase, via: Via) {
   const where = await makeDatabase(t)
   const clock = { ms: Date.parse('2030-01-01T00:00:00Z') }
   const open = async () => {
@@ -56,11 +56,11 @@ export async function testJobs (
   makeDatabase: MakeDatabase,
   via: Via = async (_, jobs) => jobs
 ): Promise<void> {
-  const place = (t: Test) => placeOf(t, makeDatabase, via)
+  const openStores = (t: Test) => openJobStores(t, makeDatabase, via)
 
   await t.test('a job is as its draft, and keeps nothing of its caller but the owner', async t => {
-    const { jobs } = await place(t)
-    const draft = draftOf({
+    const { jobs } = await openStores(t)
+    const draft = buildDraft({
       owner: { ...owner, scopes: ['*'] } as JobOwner,
       progress: { total: 3, processed: 0, failed: 0 }
     })
@@ -82,9 +82,9 @@ export async function testJobs (
   await t.test(
     'of jobs that are started at the same moment, no more come to be than an organization may have, and one that is sent twice is not refused',
     async t => {
-      const { jobs, other } = await place(t)
-      for (let made = 0; made < maxUnfinishedJobs - 2; made++) await jobs.create(draftOf())
-      const drafts = Array.from({ length: 12 }, () => draftOf())
+      const { jobs, other } = await openStores(t)
+      for (let made = 0; made < maxUnfinishedJobs - 2; made++) await jobs.create(buildDraft())
+      const drafts = Array.from({ length: 12 }, () => buildDraft())
       const made = await Promise.allSettled(drafts.map((draft, at) => (at % 2 === 0 ? jobs : other).create(draft)))
       t.equal(made.filter(({ status }) => status === 'fulfilled').length, 2)
       for (const each of made) {
@@ -93,17 +93,17 @@ export async function testJobs (
       t.match(await jobs.list(owner, { count: 1 }), { total: maxUnfinishedJobs, unfinished: maxUnfinishedJobs })
       const [taken] = drafts.filter((_, at) => made[at]!.status === 'fulfilled')
       t.match(await jobs.create(taken!), { id: taken!.id }, 'an answer that was lost is given again')
-      await jobs.create(draftOf({ owner: { ...owner, mode: 'live' } }))
+      await jobs.create(buildDraft({ owner: { ...owner, mode: 'live' } }))
       await jobs.cancel(taken!.id, owner)
-      await jobs.create(draftOf())
+      await jobs.create(buildDraft())
     }
   )
 
   await t.test(
     "another organization's job, and that of the other mode, is missing: to find, to list and to cancel",
     async t => {
-      const { jobs } = await place(t)
-      const { id } = await jobs.create(draftOf())
+      const { jobs } = await openStores(t)
+      const { id } = await jobs.create(buildDraft())
       for (const scope of [
         { tenantId: 'org-b', mode: 'test' },
         { tenantId: 'org-a', mode: 'live' }
@@ -113,18 +113,18 @@ export async function testJobs (
         t.strictSame(await jobs.list(scope, { count: 10 }), { jobs: [], total: 0, unfinished: 0 })
       }
       t.match(await jobs.find(id, owner), { status: 'pending' })
-      await t.rejects(jobs.create(draftOf({ id, owner: { ...owner, tenantId: 'org-b' } })))
+      await t.rejects(jobs.create(buildDraft({ id, owner: { ...owner, tenantId: 'org-b' } })))
       t.match(await jobs.find(id, owner), { owner })
     }
   )
 
   await t.test('jobs are listed newest first, page by page, each once', async t => {
-    const { jobs, clock } = await place(t)
+    const { jobs, clock } = await openStores(t)
     const ids: string[] = []
     for (let i = 0; i < 7; i++) {
       if (i % 3 === 0) clock.ms += secondMs
-      ids.push((await jobs.create(draftOf())).id)
-      await jobs.create(draftOf({ owner: { ...owner, tenantId: 'org-b' } }))
+      ids.push((await jobs.create(buildDraft())).id)
+      await jobs.create(buildDraft({ owner: { ...owner, tenantId: 'org-b' } }))
     }
     const seen: string[] = []
     for (
@@ -150,10 +150,10 @@ export async function testJobs (
   })
 
   await t.test('the oldest job is claimed first, once, by those who see its store alone', async t => {
-    const { jobs, clock } = await place(t)
-    const first = await jobs.create(draftOf())
+    const { jobs, clock } = await openStores(t)
+    const first = await jobs.create(buildDraft())
     clock.ms += secondMs
-    const second = await jobs.create(draftOf())
+    const second = await jobs.create(buildDraft())
     t.equal(await jobs.claim({ ...worker, storeId: 'store-2' }), undefined)
     const claimed = await jobs.claim(worker)
     t.match(claimed, {
@@ -166,8 +166,8 @@ export async function testJobs (
   })
 
   await t.test('many who claim at once get each job once', async t => {
-    const { jobs, other } = await place(t)
-    const ids = (await Promise.all(Array.from({ length: 12 }, () => jobs.create(draftOf())))).map(({ id }) => id)
+    const { jobs, other } = await openStores(t)
+    const ids = (await Promise.all(Array.from({ length: 12 }, () => jobs.create(buildDraft())))).map(({ id }) => id)
     const claims = await Promise.all(
       Array.from({ length: 30 }, (_, i) => (i % 2 === 0 ? jobs : other).claim({ ...worker, perTenant: 100 }))
     )
@@ -177,10 +177,10 @@ export async function testJobs (
   await t.test(
     'no organization has more jobs worked on than it may, however many claim at once; others are not held up',
     async t => {
-      const { jobs, other, clock } = await place(t)
-      for (let i = 0; i < 6; i++) await jobs.create(draftOf())
+      const { jobs, other, clock } = await openStores(t)
+      for (let i = 0; i < 6; i++) await jobs.create(buildDraft())
       clock.ms += secondMs
-      await jobs.create(draftOf({ owner: { ...owner, tenantId: 'org-b' } }))
+      await jobs.create(buildDraft({ owner: { ...owner, tenantId: 'org-b' } }))
       const claim = (i: number) => (i % 2 === 0 ? jobs : other).claim({ ...worker, perTenant: 2 })
       const claims = (await Promise.all(Array.from({ length: 16 }, (_, i) => claim(i)))).filter(
         claimed => claimed !== undefined
@@ -199,8 +199,8 @@ export async function testJobs (
   )
 
   await t.test('what was saved is there for whoever comes next, and what is absent stays', async t => {
-    const { jobs } = await place(t)
-    await jobs.create(draftOf())
+    const { jobs } = await openStores(t)
+    await jobs.create(buildDraft())
     const { lease, job } = (await jobs.claim(worker))!
     const checkpoint = { at: 1.5, big: 123_456_789_012, text: 'ü', list: [1, null] }
     const files = [
@@ -227,8 +227,8 @@ export async function testJobs (
   await t.test(
     "a dead worker's job goes to another when its lease has run out, and the dead one finds it lost",
     async t => {
-      const { jobs, other, clock } = await place(t)
-      await jobs.create(draftOf())
+      const { jobs, other, clock } = await openStores(t)
+      await jobs.create(buildDraft())
       const dead = (await jobs.claim(worker))!
       clock.ms += 29 * secondMs
       t.equal(await other.claim(worker), undefined)
@@ -253,8 +253,8 @@ export async function testJobs (
   )
 
   await t.test('a lease that ran out is still good as long as nobody else has the job', async t => {
-    const { jobs, clock } = await place(t)
-    await jobs.create(draftOf())
+    const { jobs, clock } = await openStores(t)
+    await jobs.create(buildDraft())
     const { lease } = (await jobs.claim(worker))!
     clock.ms += hourMs
     t.equal(await jobs.save(lease, {}, 30_000), 'going on')
@@ -264,8 +264,8 @@ export async function testJobs (
   await t.test(
     'a job that was let go of in trouble is not taken before its time, and its failures count until it comes on',
     async t => {
-      const { jobs, clock } = await place(t)
-      await jobs.create(draftOf())
+      const { jobs, clock } = await openStores(t)
+      await jobs.create(buildDraft())
       for (const failures of [0, 1, 2]) {
         const claimed = (await jobs.claim(worker))!
         t.equal(claimed.failures, failures)
@@ -276,24 +276,24 @@ export async function testJobs (
       const { lease } = (await jobs.claim(worker))!
       await jobs.save(lease, {}, 30_000)
       await jobs.release(lease)
-      const kept = (await jobs.claim(worker))!
-      t.equal(kept.failures, 3, 'a lease that is only renewed is no coming on')
-      await jobs.save(kept.lease, { progress: { processed: 1, failed: 0 } }, 30_000)
-      await jobs.release(kept.lease)
+      const reclaimed = (await jobs.claim(worker))!
+      t.equal(reclaimed.failures, 3, 'a lease that is only renewed is no coming on')
+      await jobs.save(reclaimed.lease, { progress: { processed: 1, failed: 0 } }, 30_000)
+      await jobs.release(reclaimed.lease)
       t.equal((await jobs.claim(worker))!.failures, 0)
     }
   )
 
   await t.test('a cancelled job stays cancelled, whatever its worker saves later', async t => {
-    const { jobs, other } = await place(t)
-    const pending = await jobs.create(draftOf())
+    const { jobs, other } = await openStores(t)
+    const pending = await jobs.create(buildDraft())
     t.match(await jobs.cancel(pending.id, owner), {
       status: 'cancelled',
       completedAt: '2030-01-01T00:00:00.000Z',
       expiresAt: '2030-01-02T00:00:00.000Z'
     })
     t.equal(await jobs.claim(worker), undefined)
-    const { id } = await jobs.create(draftOf())
+    const { id } = await jobs.create(buildDraft())
     const { lease } = (await jobs.claim(worker))!
     const [cancelled] = await Promise.all([
       other.cancel(id, owner),
@@ -311,9 +311,9 @@ export async function testJobs (
   })
 
   await t.test('of a cancel and an end at the same time one wins, and both are told the same', async t => {
-    const { jobs, other } = await place(t)
+    const { jobs, other } = await openStores(t)
     for (let i = 0; i < 20; i++) {
-      const { id } = await jobs.create(draftOf())
+      const { id } = await jobs.create(buildDraft())
       const { lease } = (await jobs.claim(worker))!
       const [saved, cancelled] = await Promise.all([
         jobs.save(lease, { end: { status: 'completed' } }, 0),
@@ -329,8 +329,8 @@ export async function testJobs (
   })
 
   await t.test('a job that ended is over: it is not claimed, not cancelled, and keeps its end', async t => {
-    const { jobs, clock } = await place(t)
-    const { id } = await jobs.create(draftOf())
+    const { jobs, clock } = await openStores(t)
+    const { id } = await jobs.create(buildDraft())
     const { lease } = (await jobs.claim(worker))!
     const end = { status: 'failed', failure: { code: 'BAD_REQUEST', message: 'No.' } } as const
     t.equal(await jobs.save(lease, { end }, 0), 'going on')
@@ -349,8 +349,8 @@ export async function testJobs (
   await t.test(
     'a job that is discarded is missing at once, its worker is told, and its store is to delete it when nobody has it any more',
     async t => {
-      const { jobs } = await place(t)
-      const pending = await jobs.create(draftOf())
+      const { jobs } = await openStores(t)
+      const pending = await jobs.create(buildDraft())
       await jobs.discard(pending.id, { ...owner, tenantId: 'another' })
       t.match(await jobs.find(pending.id, owner), { status: 'pending' })
       const {
@@ -363,7 +363,7 @@ export async function testJobs (
       t.equal(await jobs.save(lease, {}, 30_000), 'cancelled')
       await jobs.release(lease)
       t.strictSame(await jobs.expired('store-1'), [id])
-      const ended = await jobs.create(draftOf())
+      const ended = await jobs.create(buildDraft())
       await jobs.save((await jobs.claim(worker))!.lease, { end: { status: 'completed' } }, 0)
       await jobs.discard(ended.id, owner)
       t.strictSame(
@@ -376,10 +376,10 @@ export async function testJobs (
   await t.test(
     'a day after its end, or a week after its beginning, a job is gone for clients, and its store is told to delete it',
     async t => {
-      const { jobs, clock } = await place(t)
-      const ended = await jobs.create(draftOf())
+      const { jobs, clock } = await openStores(t)
+      const ended = await jobs.create(buildDraft())
       await jobs.cancel(ended.id, owner)
-      const unfinished = await jobs.create(draftOf())
+      const unfinished = await jobs.create(buildDraft())
       const { lease } = (await jobs.claim(worker))!
       t.strictSame(await jobs.expired('store-1'), [])
       clock.ms += 24 * hourMs
@@ -406,15 +406,15 @@ export async function testJobs (
   )
 
   await t.test('a job that failed or was cancelled is known as abandoned once nobody works on it', async t => {
-    const { jobs, clock } = await place(t)
+    const { jobs, clock } = await openStores(t)
     const [failed, cancelled, lost, completed, going] = [
-      await jobs.create(draftOf()),
-      await jobs.create(draftOf()),
-      await jobs.create(draftOf()),
-      await jobs.create(draftOf()),
-      await jobs.create(draftOf())
+      await jobs.create(buildDraft()),
+      await jobs.create(buildDraft()),
+      await jobs.create(buildDraft()),
+      await jobs.create(buildDraft()),
+      await jobs.create(buildDraft())
     ]
-    const abandoned = async () =>
+    const listAbandoned = async () =>
       (await jobs.abandoned([failed, cancelled, lost, completed, going].map(({ id }) => id))).toSorted()
     const leases = new Map<string, ClaimedJob['lease']>()
     for (let claimed; (claimed = await jobs.claim(worker)) !== undefined;) leases.set(claimed.job.id, claimed.lease)
@@ -425,17 +425,17 @@ export async function testJobs (
     )
     await jobs.save(leases.get(completed.id)!, { end: { status: 'completed' } }, 30_000)
     for (const { id } of [cancelled, lost]) await jobs.cancel(id, owner)
-    t.strictSame(await abandoned(), [failed.id], 'others are worked on')
+    t.strictSame(await listAbandoned(), [failed.id], 'others are worked on')
     await jobs.release(leases.get(cancelled.id)!)
-    t.strictSame(await abandoned(), [failed.id, cancelled.id].toSorted())
+    t.strictSame(await listAbandoned(), [failed.id, cancelled.id].toSorted())
     clock.ms += worker.leaseMs
-    t.strictSame(await abandoned(), [failed.id, cancelled.id, lost.id].toSorted(), 'whoever had it is gone')
+    t.strictSame(await listAbandoned(), [failed.id, cancelled.id, lost.id].toSorted(), 'whoever had it is gone')
     t.strictSame(await jobs.abandoned(['job-x']), [])
   })
 
   await t.test('what no gateway comes to delete is forgotten in the end, with the key of its files', async t => {
-    const { jobs, clock } = await place(t)
-    const { id } = await jobs.create(draftOf({ storeId: 'store-gone' }))
+    const { jobs, clock } = await openStores(t)
+    const { id } = await jobs.create(buildDraft({ storeId: 'store-gone' }))
     clock.ms += 14 * 24 * hourMs
     await jobs.expired('store-1')
     t.strictSame(await jobs.existing([id]), [id])
@@ -445,8 +445,8 @@ export async function testJobs (
   })
 
   await t.test('thousands of ids are asked for and forgotten at once', async t => {
-    const { jobs } = await place(t)
-    const { id } = await jobs.create(draftOf())
+    const { jobs } = await openStores(t)
+    const { id } = await jobs.create(buildDraft())
     const ids = [...Array.from({ length: 3_000 }, (_, i) => `job-${i}`), id]
     t.strictSame(await jobs.existing(ids), [id])
     await jobs.forget(ids)
@@ -457,7 +457,7 @@ export async function testJobs (
   await t.test(
     'the identity of imports is made once for each organization and mode, also by many at once, and never changes',
     async t => {
-      const { jobs, other } = await place(t)
+      const { jobs, other } = await openStores(t)
       const requested = await Promise.all(
         Array.from({ length: 20 }, (_, i) => (i % 2 === 0 ? jobs : other).identityKey(owner))
       )

@@ -9,9 +9,9 @@ import { dirname, join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Test } from 'tap'
 import type { DatabaseLocation } from '../../src/control-plane/store/database.js'
-import { inProcessChangeFeed } from '../../src/control-plane/sync/local.js'
+import { createInProcessChangeFeed } from '../../src/control-plane/sync/local.js'
 import { openControlStore } from '../../src/control-plane/store/store.js'
-import { authenticator } from '../../src/keys/authenticate.js'
+import { createAuthenticator } from '../../src/keys/authenticate.js'
 import { KeyCache } from '../../src/keys/cache.js'
 import { Follower } from '../../src/keys/follower.js'
 import { Replica } from '../../src/keys/replica.js'
@@ -25,7 +25,7 @@ const log = { info () {}, warn () {} }
 const neverMs = 60_000
 
 /** A command of another process on the same control database. */
-async function clinigate ({ file, url }: DatabaseLocation, ...args: string[]) {
+async function runCli ({ file, url }: DatabaseLocation, ...args: string[]) {
   const env = { ...process.env, CLINIGATE_DATA: dirname(file), CONTROL_DATABASE_URL: url ?? '' }
   const child = spawn(process.execPath, [cli, ...args], { env, stdio: ['ignore', 'pipe', 'inherit'] })
   let out = ''
@@ -36,27 +36,27 @@ async function clinigate ({ file, url }: DatabaseLocation, ...args: string[]) {
 }
 
 /** The parts of a gateway that check keys, with their copy beside the control database, or where it is said. */
-async function gatewayOn (t: Test, place: DatabaseLocation, copy = copyBeside(place)) {
-  const store = await openControlStore({ ...place, plans: ['pro'], now })
+async function startKeyChecker (t: Test, location: DatabaseLocation, copy = getReplicaPath(location)) {
+  const store = await openControlStore({ ...location, plans: ['pro'], now })
   const replica = new Replica(copy)
   const cache = new KeyCache({ lookup: hash => replica.find(hash) })
   const follower = new Follower({
-    feed: inProcessChangeFeed(store, { heartbeatMs: neverMs }),
+    feed: createInProcessChangeFeed(store, { heartbeatMs: neverMs }),
     replica,
     cache,
     now,
     log
   })
-  const check = authenticator({ replica, cache, maxStalenessMinutes: null })
+  const check = createAuthenticator({ replica, cache, maxStalenessMinutes: null })
   const stop = async () => { await follower.stop(); replica.close(); await store.close() }
   t.teardown(stop)
   return { store, replica, follower, stop, call: async (secret: string) => await check(['x-api-key', secret], now()) }
 }
 
-const copyBeside = ({ file }: DatabaseLocation) => join(dirname(file), 'keys.db')
+const getReplicaPath = ({ file }: DatabaseLocation) => join(dirname(file), 'keys.db')
 
 /** What a key gets, over and over, until it gets something else; and when that was. */
-async function whenRefused (call: () => Promise<unknown>): Promise<{ at: number, code: string }> {
+async function waitUntilRejected (call: () => Promise<unknown>): Promise<{ at: number, code: string }> {
   for (;;) {
     try {
       await call()
@@ -68,7 +68,7 @@ async function whenRefused (call: () => Promise<unknown>): Promise<{ at: number,
 }
 
 /** Resolves when a key is good. */
-async function whenGood (call: () => Promise<unknown>): Promise<void> {
+async function waitUntilAccepted (call: () => Promise<unknown>): Promise<void> {
   while (!await call().then(() => true, () => false)) await pause(5)
 }
 
@@ -78,15 +78,15 @@ export async function testLocalFeed (t: Test, makeDatabase: MakeDatabase): Promi
     'a key that another process makes opens, and one that it revokes is refused at once, not by asking',
     { timeout: 300_000 },
     async t => {
-      const place = await makeDatabase(t)
-      const gateway = await gatewayOn(t, place)
-      const { tenantId } = await clinigate(place, 'orgs', 'create', '--name', 'Clinic', '--plan', 'pro')
-      const { keyId, secret } = await clinigate(place, 'keys', 'create', '--tenant', tenantId, '--mode', 'live')
-      await whenGood(() => gateway.call(secret))
+      const location = await makeDatabase(t)
+      const gateway = await startKeyChecker(t, location)
+      const { tenantId } = await runCli(location, 'orgs', 'create', '--name', 'Clinic', '--plan', 'pro')
+      const { keyId, secret } = await runCli(location, 'keys', 'create', '--tenant', tenantId, '--mode', 'live')
+      await waitUntilAccepted(() => gateway.call(secret))
       t.match(await gateway.call(secret), { keyId, tenantId, plan: 'pro', mode: 'live' })
 
-      const refused = whenRefused(() => gateway.call(secret))
-      const { revokedAt } = await clinigate(place, 'keys', 'revoke', keyId)
+      const refused = waitUntilRejected(() => gateway.call(secret))
+      const { revokedAt } = await runCli(location, 'keys', 'revoke', keyId)
       const { at, code } = await refused
       t.equal(code, 'KEY_REVOKED')
       const delayMs = at - Date.parse(revokedAt)
@@ -99,21 +99,21 @@ export async function testLocalFeed (t: Test, makeDatabase: MakeDatabase): Promi
     'every one of many revocations is in force at once, while others write',
     { timeout: 300_000 },
     async t => {
-      const place = await makeDatabase(t)
-      const gateway = await gatewayOn(t, place)
-      const other = await openControlStore({ ...place, plans: ['pro'], now })
+      const location = await makeDatabase(t)
+      const gateway = await startKeyChecker(t, location)
+      const other = await openControlStore({ ...location, plans: ['pro'], now })
       t.teardown(() => other.close())
       const { tenantId } = await other.organizations.create({ name: 'Clinic', plan: 'pro' }, 'test')
       const keys: Array<{ readonly keyId: string; readonly secret: string }> = []
       for (let i = 0; i < 30; i++) keys.push(await other.keys.create({ tenantId, mode: 'test', name: `${i}` }, 'test'))
-      await whenGood(() => gateway.call(keys.at(-1)!.secret))
+      await waitUntilAccepted(() => gateway.call(keys.at(-1)!.secret))
       const delays: number[] = []
       for (const { keyId, secret } of keys) {
         await gateway.call(secret)
         const revokedAt = Date.now()
         await other.keys.revoke(keyId, 'test')
         await other.keys.create({ tenantId, mode: 'test', name: 'noise' }, 'test')
-        delays.push((await whenRefused(() => gateway.call(secret))).at - revokedAt)
+        delays.push((await waitUntilRejected(() => gateway.call(secret))).at - revokedAt)
       }
       delays.sort((a, b) => a - b)
       t.comment(`revocation in force after ${delays[15]} ms median, ${delays[29]} ms at most`)
@@ -122,34 +122,34 @@ export async function testLocalFeed (t: Test, makeDatabase: MakeDatabase): Promi
   )
 
   await t.test('a copy that is deleted is built again and validates as before', async t => {
-    const place = await makeDatabase(t)
-    const first = await gatewayOn(t, place)
+    const location = await makeDatabase(t)
+    const first = await startKeyChecker(t, location)
     const { tenantId } = await first.store.organizations.create({ name: 'Clinic', plan: 'pro' }, 'test')
-    const good = await first.store.keys.create({ tenantId, mode: 'test', name: 'good' }, 'test')
+    const active = await first.store.keys.create({ tenantId, mode: 'test', name: 'good' }, 'test')
     const revoked = await first.store.keys.create({ tenantId, mode: 'test', name: 'revoked' }, 'test')
     await first.store.keys.revoke(revoked.keyId, 'test')
     await first.stop()
-    for (const suffix of ['', '-wal', '-shm']) rmSync(copyBeside(place) + suffix, { force: true })
+    for (const suffix of ['', '-wal', '-shm']) rmSync(getReplicaPath(location) + suffix, { force: true })
 
-    const second = await gatewayOn(t, place)
+    const second = await startKeyChecker(t, location)
     await t.rejects(
-      second.call(good.secret),
+      second.call(active.secret),
       { code: 'BACKEND_UNAVAILABLE' },
       'nobody is let in, nor called unknown, before it is complete'
     )
     await second.follower.caughtUp
-    t.match(await second.call(good.secret), { keyId: good.keyId })
+    t.match(await second.call(active.secret), { keyId: active.keyId })
     await t.rejects(second.call(revoked.secret), { code: 'KEY_REVOKED' })
   })
 
   await t.test('a control store that is replaced takes its keys with it', async t => {
-    const place = await makeDatabase(t)
-    const first = await gatewayOn(t, place)
+    const location = await makeDatabase(t)
+    const first = await startKeyChecker(t, location)
     const { tenantId } = await first.store.organizations.create({ name: 'Clinic', plan: 'pro' }, 'test')
     const { secret } = await first.store.keys.create({ tenantId, mode: 'test', name: 'old' }, 'test')
-    await whenGood(() => first.call(secret))
+    await waitUntilAccepted(() => first.call(secret))
     await first.stop()
-    const second = await gatewayOn(t, await makeDatabase(t), copyBeside(place))
+    const second = await startKeyChecker(t, await makeDatabase(t), getReplicaPath(location))
     await second.follower.caughtUp
     await t.rejects(second.call(secret), { code: 'INVALID_KEY' })
   })
@@ -160,7 +160,7 @@ export async function testLocalFeed (t: Test, makeDatabase: MakeDatabase): Promi
     const stopping = new AbortController()
     const times: number[] = []
     await t.rejects(async () => {
-      for await (const batch of inProcessChangeFeed(store, { heartbeatMs: 50 }).follow(
+      for await (const batch of createInProcessChangeFeed(store, { heartbeatMs: 50 }).follow(
         { feedId: '', seq: 0 },
         stopping.signal
       )) {

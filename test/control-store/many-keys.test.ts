@@ -1,27 +1,27 @@
 import t, { type Test } from 'tap'
 import { createHash } from 'node:crypto'
 import { openDatabase, type DatabaseLocation } from '../../src/control-plane/store/database.js'
-import { inProcessChangeFeed } from '../../src/control-plane/sync/local.js'
+import { createInProcessChangeFeed } from '../../src/control-plane/sync/local.js'
 import { openControlStore } from '../../src/control-plane/store/store.js'
 import { KeyCache } from '../../src/keys/cache.js'
 import { Follower } from '../../src/keys/follower.js'
 import { Replica } from '../../src/keys/replica.js'
-import { inFile } from './databases.js'
+import { makeFileDatabase } from './databases.js'
 
 const count = 100_000
 const now = () => new Date('2030-01-01T00:00:00Z')
-const hashOf = (number: number) => createHash('sha256').update(String(number)).digest('base64url')
+const hashKey = (number: number) => createHash('sha256').update(String(number)).digest('base64url')
 
 /** Writes keys as the store would, without a transaction for each. */
-async function fill (place: DatabaseLocation): Promise<void> {
-  const { db, close } = await openDatabase(place)
+async function fill (location: DatabaseLocation): Promise<void> {
+  const { db, close } = await openDatabase(location)
   const at = now().toISOString()
-  const state = (number: number) =>
+  const buildState = (number: number) =>
     number === 0
       ? { tenantId: 'org-a', plan: 'pro', overage: true }
       : {
           keyId: `key-${number}`,
-          hash: hashOf(number),
+          hash: hashKey(number),
           tenantId: 'org-a',
           name: `key ${number}`,
           mode: 'live',
@@ -34,7 +34,7 @@ async function fill (place: DatabaseLocation): Promise<void> {
         kind: number === 0 ? ('organization' as const) : ('key' as const),
         entity: `e-${number}`,
         seq: number + 1,
-        payload: JSON.stringify(state(number)),
+        payload: JSON.stringify(buildState(number)),
         at
       }))
       await trx.insertInto('changes').values(rows).execute()
@@ -48,15 +48,15 @@ t.test(
   'a copy of 100,000 keys is built in seconds, finds each at once, and takes little memory',
   { timeout: 300_000 },
   async (t: Test) => {
-    const place = await inFile(t)
-    await fill(place)
-    const store = await openControlStore({ ...place, plans: ['pro'], now })
-    const replica = new Replica(`${place.file}-copy`)
+    const location = await makeFileDatabase(t)
+    await fill(location)
+    const store = await openControlStore({ ...location, plans: ['pro'], now })
+    const replica = new Replica(`${location.file}-copy`)
     const before = process.memoryUsage().rss
     const startedAt = performance.now()
     const cache = new KeyCache({ lookup: hash => replica.find(hash) })
     const follower = new Follower({
-      feed: inProcessChangeFeed(store),
+      feed: createInProcessChangeFeed(store),
       replica,
       cache,
       now,
@@ -72,7 +72,7 @@ t.test(
 
     const times: number[] = []
     for (let number = 1; number <= count; number += 10) {
-      const hash = hashOf(number)
+      const hash = hashKey(number)
       const requestedAt = performance.now()
       const found = replica.find(hash)
       times.push(performance.now() - requestedAt)
@@ -85,7 +85,7 @@ t.test(
       `built in ${builtMs.toFixed(0)} ms; look-up ${medianUs.toFixed(1)} µs median; memory grew by ${grownMiB.toFixed(0)} MiB`
     )
     t.equal(times.length, count / 10)
-    t.equal(replica.find(hashOf(count + 1)), undefined)
+    t.equal(replica.find(hashKey(count + 1)), undefined)
     // Far from what was measured: a busy machine must not fail, an index that is missing must.
     t.ok(builtMs < 60_000)
     t.ok(medianUs < 1_000)

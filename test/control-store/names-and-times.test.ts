@@ -10,15 +10,15 @@ import { parseName } from '../../src/control-plane/store/validate-name.js'
 import { readBatch } from '../../src/control-plane/sync/messages.js'
 import { parseTime } from '../../src/operator/cli/times.js'
 import { startGateway } from '../harness/gateway.js'
-import { until } from '../harness/until.js'
+import { waitUntil } from '../harness/until.js'
 
 // A database that could not say what changed last was taken for one in which nothing changes, and nobody looked why.
 t.test('while the control database can\'t say what changed last, listeners are told to look', async t => {
   const { db, changes } = await openSqlite(join(t.testdir(), 'control.db'))
   await db.deleteFrom('feed').execute()
-  let told = 0
-  changes.start(() => { told++ })
-  await until(() => told >= 3)
+  let notifications = 0
+  changes.start(() => { notifications++ })
+  await waitUntil(() => notifications >= 3)
   await changes.close()
   await db.destroy()
   t.pass('again and again')
@@ -29,24 +29,24 @@ t.test('while the control database can\'t say what changed last, listeners are t
 
 const lastMoment = '9999-12-31T23:59:59.999Z'
 
-async function opened (t: Test) {
+async function openStore (t: Test) {
   const file = join(t.testdir(), 'control.db')
   const store = await openControlStore({ file, plans: ['pro'], now: () => new Date() })
   t.teardown(() => store.close())
   const { tenantId } = await store.organizations.create({ name: 'Clinic', plan: 'pro' }, 'ann')
   const create = async (expiresAt: Date) =>
     await store.keys.create({ tenantId, mode: 'live', name: 'Intake', expiresAt }, 'ann')
-  const taken = async () => {
-    const { changes } = readBatch(JSON.stringify(await store.changesAfter({ feedId: '', seq: 0 }, 100)))
+  const listExpiries = async () => {
+    const { changes } = readBatch(JSON.stringify(await store.listChangesAfter({ feedId: '', seq: 0 }, 100)))
     return Object.fromEntries(
       changes.flatMap(({ kind, state }) => (kind === 'key' ? [[state.keyId, state.expiresAt]] : []))
     )
   }
-  return { file, store, tenantId, create, taken }
+  return { file, store, tenantId, create, listExpiries }
 }
 
 t.test('an expiry past the year 9999 is refused, however it is said', async t => {
-  const { store, create, taken } = await opened(t)
+  const { store, create, listExpiries } = await openStore(t)
   const refused = { reason: 'invalid', message: /before the end of the year 9999/ }
   await t.rejects(create(new Date('9999-12-31T23:59:59-01:00')), refused)
   await t.rejects(create(endOfLastDay('9999-12-31')!), refused)
@@ -60,19 +60,19 @@ t.test('an expiry past the year 9999 is refused, however it is said', async t =>
     ),
     refused
   )
-  t.strictSame(await taken(), { [keyId]: lastMoment })
+  t.strictSame(await listExpiries(), { [keyId]: lastMoment })
 })
 
 t.test('the successor of a key that lasts until then lasts no longer', async t => {
-  const { store, create, taken } = await opened(t)
+  const { store, create, listExpiries } = await openStore(t)
   const { keyId } = await create(new Date(lastMoment))
   const successor = await store.keys.roll(keyId, Infinity, 'ann')
   t.equal(successor.expiresAt, lastMoment)
-  t.strictSame(await taken(), { [keyId]: lastMoment, [successor.keyId]: lastMoment })
+  t.strictSame(await listExpiries(), { [keyId]: lastMoment, [successor.keyId]: lastMoment })
 })
 
 t.test('a control database that holds such a key is mended when it is opened', async t => {
-  const { file, store, create, taken } = await opened(t)
+  const { file, store, create, listExpiries } = await openStore(t)
   const { keyId } = await create(new Date('2999-01-01T00:00:00Z'))
   const { db, close } = await openDatabase({ file })
   t.teardown(close)
@@ -87,9 +87,9 @@ t.test('a control database that holds such a key is mended when it is opened', a
     .set({ payload: payload.replace('2999-', '+010000-') })
     .where('kind', '=', 'key')
     .execute()
-  await t.rejects(taken(), { message: /does not understand/ })
+  await t.rejects(listExpiries(), { message: /does not understand/ })
   await up(db)
-  t.strictSame(await taken(), { [keyId]: lastMoment })
+  t.strictSame(await listExpiries(), { [keyId]: lastMoment })
   t.equal((await store.keys.find(keyId)).expiresAt, lastMoment)
 })
 
@@ -180,6 +180,6 @@ t.test('a person can sign in for each of many organizations', { timeout: 600_000
       (await control.invitations.accept(token, { name: 'Ann', password: `the sentence for number ${at}` })).memberId
     )
   }
-  t.match(await control.members.whoHas(email, 'the sentence for number 0'), [{ memberId: joined[0] }])
-  t.match(await control.members.whoHas(email, 'the sentence for number 10'), [{ memberId: joined[10] }])
+  t.match(await control.members.findByPassword(email, 'the sentence for number 0'), [{ memberId: joined[0] }])
+  t.match(await control.members.findByPassword(email, 'the sentence for number 10'), [{ memberId: joined[10] }])
 })

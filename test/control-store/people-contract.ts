@@ -3,10 +3,10 @@
  * choice.
  */
 import type { Test } from 'tap'
-import { controlServiceFor } from '../../src/control-plane/store/desk.js'
+import { createControlService } from '../../src/control-plane/store/desk.js'
 import { toActor } from '../../src/control-plane/store/members.js'
 import { openControlStore } from '../../src/control-plane/store/store.js'
-import { tokenActor } from '../../src/control-plane/store/token-store.js'
+import { toTokenActor } from '../../src/control-plane/store/token-store.js'
 import '../harness/quick-passwords.js'
 import type { MakeDatabase } from './databases.js'
 
@@ -15,7 +15,7 @@ const hourMs = 3_600_000
 const dayMs = 24 * hourMs
 const password = 'a long enough password'
 
-function storesOn (makeDatabase: MakeDatabase) {
+function createStoreOpener (makeDatabase: MakeDatabase) {
   return async (t: Test) => {
     let passed = 0
     const control = await openControlStore({
@@ -35,12 +35,12 @@ function storesOn (makeDatabase: MakeDatabase) {
 
 /** Runs the whole contract. */
 export async function testPeople (t: Test, makeDatabase: MakeDatabase): Promise<void> {
-  const opened = storesOn(makeDatabase)
+  const openStore = createStoreOpener(makeDatabase)
 
   await t.test(
     'the first start makes one operator, whose password must be changed, and no later start does',
     async t => {
-      const { control } = await opened(t)
+      const { control } = await openStore(t)
       const made = await Promise.all([
         control.members.createFirstOperator('op@example.org', 'first start'),
         control.members.createFirstOperator('op@example.org', 'first start')
@@ -48,11 +48,11 @@ export async function testPeople (t: Test, makeDatabase: MakeDatabase): Promise<
       const [first] = made.filter(one => one !== undefined)
       t.equal(made.filter(one => one !== undefined).length, 1, 'two processes that start together make one')
       t.equal(await control.members.createFirstOperator('other@example.org', 'second start'), undefined)
-      const [operator] = await control.members.whoHas('OP@example.org ', first!.password)
+      const [operator] = await control.members.findByPassword('OP@example.org ', first!.password)
       t.match(operator, { role: 'operator', mustChangePassword: true, email: 'op@example.org' })
       t.notOk(Object.hasOwn(operator!, 'tenantId'))
-      t.same(await control.members.whoHas('op@example.org', password), [])
-      t.same(await control.members.whoHas('nobody@example.org', first!.password), [])
+      t.same(await control.members.findByPassword('op@example.org', password), [])
+      t.same(await control.members.findByPassword('nobody@example.org', first!.password), [])
       await t.rejects(control.members.changePassword(operator!.memberId, { current: password, requested: password }), {
         name: 'ControlError',
         reason: 'invalid'
@@ -62,7 +62,7 @@ export async function testPeople (t: Test, makeDatabase: MakeDatabase): Promise<
         { name: 'ControlError', reason: 'invalid' }
       )
       await control.members.changePassword(operator!.memberId, { current: first!.password, requested: password })
-      t.match(await control.members.whoHas('op@example.org', password), [{ mustChangePassword: false }])
+      t.match(await control.members.findByPassword('op@example.org', password), [{ mustChangePassword: false }])
       await t.rejects(
         control.members.remove(operator!.memberId, 'test'),
         { name: 'ControlError', reason: 'conflict' },
@@ -72,13 +72,13 @@ export async function testPeople (t: Test, makeDatabase: MakeDatabase): Promise<
   )
 
   await t.test('an invitation serves once, to one person, for a week', async t => {
-    const { control, tenantId, pass } = await opened(t)
+    const { control, tenantId, pass } = await openStore(t)
     const { token, invitationId } = await control.invitations.create(
       { tenantId, email: 'Ann@Example.org', role: 'viewer' },
       'test'
     )
     t.match(await control.invitations.findByToken(token), { invitationId, email: 'ann@example.org', role: 'viewer' })
-    const twin = await control.invitations.create({ tenantId, email: 'ann@example.org', role: 'admin' }, 'test')
+    const duplicate = await control.invitations.create({ tenantId, email: 'ann@example.org', role: 'admin' }, 'test')
     t.equal(await control.invitations.findByToken(invitationId), undefined)
     await t.rejects(control.invitations.accept(token, { name: 'Ann', password: 'short' }), {
       name: 'ControlError',
@@ -93,7 +93,7 @@ export async function testPeople (t: Test, makeDatabase: MakeDatabase): Promise<
     ])
     const conflict = { name: 'ControlError', reason: 'conflict' }
     await t.rejects(
-      control.invitations.accept(twin.token, { name: 'Ann', password }),
+      control.invitations.accept(duplicate.token, { name: 'Ann', password }),
       conflict,
       'not by another invitation either'
     )
@@ -102,14 +102,14 @@ export async function testPeople (t: Test, makeDatabase: MakeDatabase): Promise<
       conflict,
       'a member is not invited'
     )
-    await control.invitations.withdraw(twin.invitationId, 'test')
-    const late = await control.invitations.create({ tenantId, email: 'bob@example.org', role: 'admin' }, 'test')
+    await control.invitations.withdraw(duplicate.invitationId, 'test')
+    const expired = await control.invitations.create({ tenantId, email: 'bob@example.org', role: 'admin' }, 'test')
     const back = await control.invitations.create({ tenantId, email: 'cleo@example.org', role: 'admin' }, 'test')
     await control.invitations.withdraw(back.invitationId, 'test')
     t.same((await control.invitations.list(tenantId)).map(({ email }) => email), ['bob@example.org'])
     pass(7 * dayMs)
     t.same(await control.invitations.list(tenantId), [])
-    for (const gone of [late.token, back.token]) {
+    for (const gone of [expired.token, back.token]) {
       await t.rejects(control.invitations.accept(gone, { name: 'x', password }), {
         name: 'ControlError',
         reason: 'missing'
@@ -118,45 +118,45 @@ export async function testPeople (t: Test, makeDatabase: MakeDatabase): Promise<
   })
 
   await t.test('one person may belong to several organizations, each with a password of its own', async t => {
-    const { control, tenantId, join } = await opened(t)
+    const { control, tenantId, join } = await openStore(t)
     const { tenantId: other } = await control.organizations.create({ name: 'Other', plan: 'pro' }, 'test')
     const here = await join('ann@example.org')
     const there = await join('ann@example.org', 'viewer', other)
-    const shown = await control.members.whoHas('ann@example.org', password)
-    t.same(shown.map(({ memberId }) => memberId).sort(), [here.memberId, there.memberId].sort())
-    t.match(await control.members.whoHas('ann@example.org', password, [there.memberId]), {
+    const matches = await control.members.findByPassword('ann@example.org', password)
+    t.same(matches.map(({ memberId }) => memberId).sort(), [here.memberId, there.memberId].sort())
+    t.match(await control.members.findByPassword('ann@example.org', password, [there.memberId]), {
       length: 1,
       0: { memberId: there.memberId }
     })
-    const device = await control.members.newDevice([there.memberId])
-    t.match(await control.members.knownDevice('ann@example.org', device), {
+    const device = await control.members.createDeviceToken([there.memberId])
+    t.match(await control.members.findDevice('ann@example.org', device), {
       name: device.slice(0, 22),
       memberIds: [there.memberId]
     })
-    t.equal(await control.members.knownDevice('bob@example.org', device), undefined)
+    t.equal(await control.members.findDevice('bob@example.org', device), undefined)
     await control.members.changePassword(there.memberId, { current: password, requested: 'another long password' })
-    t.match(await control.members.whoHas('ann@example.org', password), [{ memberId: here.memberId, tenantId }])
+    t.match(await control.members.findByPassword('ann@example.org', password), [{ memberId: here.memberId, tenantId }])
     t.equal(
-      await control.members.knownDevice('ann@example.org', device),
+      await control.members.findDevice('ann@example.org', device),
       undefined,
       'with the password ends what a browser is known by'
     )
-    const still = await Promise.all(shown.map(one => control.members.findOpened(one)))
+    const still = await Promise.all(matches.map(one => control.members.findOpened(one)))
     t.match(still.filter(one => one !== undefined), { length: 1, 0: { memberId: here.memberId } }, 'and what it opened')
   })
 
   await t.test(
     'a session ends when the time is over, at a sign-out, and with whatever changes what its member may do',
     async t => {
-      const { control, join, pass } = await opened(t)
+      const { control, join, pass } = await openStore(t)
       const { memberId } = await join('ann@example.org')
       const save = (id: string) =>
         control.sessions.save(id, { memberId, content: { id }, expiresAt: new Date(start + dayMs) })
       await save('session-a')
       await save('session-b')
       t.match(await control.sessions.find('session-a'), { memberId, content: { id: 'session-a' } })
-      t.match(await control.sessions.listOf(memberId), { length: 2 })
-      t.notMatch(JSON.stringify(await control.sessions.listOf(memberId)), 'session-a', 'a list opens none')
+      t.match(await control.sessions.listByMember(memberId), { length: 2 })
+      t.notMatch(JSON.stringify(await control.sessions.listByMember(memberId)), 'session-a', 'a list opens none')
       await control.sessions.end('session-a')
       t.equal(await control.sessions.find('session-a'), undefined)
       t.equal(
@@ -167,7 +167,7 @@ export async function testPeople (t: Test, makeDatabase: MakeDatabase): Promise<
       for (const change of [
         () => control.members.changeRole(memberId, 'viewer', 'test'),
         () => control.members.resetPassword(memberId, 'test'),
-        () => control.sessions.endOf(memberId)
+        () => control.sessions.endByMember(memberId)
       ]) {
         await save('session-b')
         await change()
@@ -184,7 +184,7 @@ export async function testPeople (t: Test, makeDatabase: MakeDatabase): Promise<
   )
 
   await t.test('who comes from a provider is made once, follows its word, and has no password', async t => {
-    const { control, tenantId } = await opened(t)
+    const { control, tenantId } = await openStore(t)
     const identity = {
       issuer: 'https://login.example.org',
       subject: 'ann',
@@ -193,26 +193,26 @@ export async function testPeople (t: Test, makeDatabase: MakeDatabase): Promise<
       role: 'viewer',
       tenantId
     } as const
-    const made = await control.members.fromProvider(identity)
+    const made = await control.members.upsertFromProvider(identity)
     t.match(made, { email: 'ann@example.org', role: 'viewer', tenantId, isFromProvider: true })
     await control.sessions.save('session-a', {
       memberId: made.memberId,
       content: {},
       expiresAt: new Date(start + dayMs)
     })
-    t.same((await control.members.fromProvider(identity)).memberId, made.memberId)
+    t.same((await control.members.upsertFromProvider(identity)).memberId, made.memberId)
     t.ok(await control.sessions.find('session-a'))
-    t.match(await control.members.fromProvider({ ...identity, role: 'admin' }), {
+    t.match(await control.members.upsertFromProvider({ ...identity, role: 'admin' }), {
       memberId: made.memberId,
       role: 'admin'
     })
     t.equal(await control.sessions.find('session-a'), undefined, 'another role ends what was open')
-    await t.rejects(control.members.fromProvider({ ...identity, subject: 'bob', tenantId: 'org-nothing' }), {
+    await t.rejects(control.members.upsertFromProvider({ ...identity, subject: 'bob', tenantId: 'org-nothing' }), {
       name: 'ControlError',
       reason: 'missing'
     })
     await t.rejects(
-      control.members.fromProvider({ ...identity, subject: 'bob', tenantId: undefined }),
+      control.members.upsertFromProvider({ ...identity, subject: 'bob', tenantId: undefined }),
       { name: 'ControlError', reason: 'invalid' },
       'only operators belong to no organization'
     )
@@ -221,42 +221,42 @@ export async function testPeople (t: Test, makeDatabase: MakeDatabase): Promise<
       name: 'ControlError',
       reason: 'conflict'
     })
-    t.same(await control.members.whoHas('ann@example.org', ''), [])
+    t.same(await control.members.findByPassword('ann@example.org', ''), [])
   })
 
   await t.test(
     "a token is known by its secret until it is revoked or its time is over, and a gateway's acts for nobody",
     async t => {
-      const { control, tenantId, pass } = await opened(t)
-      const { secret, tokenId, ...shown } = await control.tokens.create(
+      const { control, tenantId, pass } = await openStore(t)
+      const { secret, tokenId, ...tokenInfo } = await control.tokens.create(
         { role: 'admin', tenantId, name: 'ci', expiresAt: new Date(start + hourMs) },
         'test'
       )
       const gateway = await control.tokens.create({ role: 'gateway', name: 'gw' }, 'test')
       t.match(secret, /^cg_control_\w{49}$/)
       t.match(gateway.secret, /^cg_gateway_\w{49}$/)
-      const found = await control.tokens.whoHas(secret)
-      t.match(found, { tokenId, ...shown })
-      t.same(tokenActor(found!), { name: `token:${tokenId}`, role: 'admin', tenantId })
-      t.equal(tokenActor((await control.tokens.whoHas(gateway.secret))!), undefined)
-      t.equal(await control.tokens.whoHas(secret.slice(0, -1) + (secret.endsWith('0') ? '1' : '0')), undefined)
+      const found = await control.tokens.findBySecret(secret)
+      t.match(found, { tokenId, ...tokenInfo })
+      t.same(toTokenActor(found!), { name: `token:${tokenId}`, role: 'admin', tenantId })
+      t.equal(toTokenActor((await control.tokens.findBySecret(gateway.secret))!), undefined)
+      t.equal(await control.tokens.findBySecret(secret.slice(0, -1) + (secret.endsWith('0') ? '1' : '0')), undefined)
       t.notMatch(
-        JSON.stringify([await control.tokens.list(tenantId), await control.auditTrail({ limit: 100 })]),
+        JSON.stringify([await control.tokens.list(tenantId), await control.listAuditEntries({ limit: 100 })]),
         secret
       )
       await control.tokens.revoke(gateway.tokenId, 'test')
-      t.equal(await control.tokens.whoHas(gateway.secret), undefined)
+      t.equal(await control.tokens.findBySecret(gateway.secret), undefined)
       pass(hourMs)
-      t.equal(await control.tokens.whoHas(secret), undefined)
+      t.equal(await control.tokens.findBySecret(secret), undefined)
     }
   )
 
   await t.test(
     'a gateway is seen as it last reported, with how far behind it is and when a change reached it',
     async t => {
-      const { control, tenantId, pass } = await opened(t)
+      const { control, tenantId, pass } = await openStore(t)
       const { keyId } = await control.keys.create({ tenantId, mode: 'test', name: 'a key' }, 'test')
-      const { feedId, through } = await control.changesAfter({ feedId: '', seq: 0 }, 100)
+      const { feedId, through } = await control.listChangesAfter({ feedId: '', seq: 0 }, 100)
       const report = (name: string, seq: number) =>
         control.gateways.report({
           gatewayId: `id-${name}`,
@@ -275,7 +275,7 @@ export async function testPeople (t: Test, makeDatabase: MakeDatabase): Promise<
         { name: 'far', changesBehind: 1, isConnected: true },
         { name: 'near', changesBehind: 0, checks: { keys: 'ok' } }
       ])
-      t.match(await control.gateways.reach(keyId), {
+      t.match(await control.gateways.findPropagation(keyId), {
         gateways: [
           { name: 'far', isReached: false },
           { name: 'near', isReached: true, afterMs: 300 }
@@ -288,7 +288,7 @@ export async function testPeople (t: Test, makeDatabase: MakeDatabase): Promise<
         { name: 'near', isConnected: true }
       ])
       t.match(
-        await control.gateways.reach(keyId),
+        await control.gateways.findPropagation(keyId),
         {
           gateways: [
             { name: 'far', isReached: false },
@@ -303,12 +303,12 @@ export async function testPeople (t: Test, makeDatabase: MakeDatabase): Promise<
   )
 
   await t.test('at a desk, what is another organization\'s is missing with the words for what never was', async t => {
-    const { control, tenantId, join } = await opened(t)
+    const { control, tenantId, join } = await openStore(t)
     const { tenantId: other } = await control.organizations.create({ name: 'Other', plan: 'pro' }, 'test')
     const member = await join('ann@example.org')
     const { keyId } = await control.keys.create({ tenantId: other, mode: 'test', name: 'a key' }, 'test')
-    const controlService = controlServiceFor(control, toActor(member))
-    const words = async (work: () => Promise<unknown>) =>
+    const controlService = createControlService(control, toActor(member))
+    const describeOutcome = async (work: () => Promise<unknown>) =>
       await work().then(
         () => 'done',
         ({ reason, message }) => `${reason}: ${message}`
@@ -318,23 +318,26 @@ export async function testPeople (t: Test, makeDatabase: MakeDatabase): Promise<
       [() => controlService.listKeys(other), () => controlService.listKeys('org-nothing')],
       [() => controlService.revokeKey(keyId), () => controlService.revokeKey('key-nothing')],
       [() => controlService.listMembers(other), () => controlService.listMembers()],
-      [() => controlService.auditTrail({ tenantId: other, limit: 1 }), () => controlService.auditTrail({ limit: 1 })],
+      [
+        () => controlService.listAuditEntries({ tenantId: other, limit: 1 }),
+        () => controlService.listAuditEntries({ limit: 1 })
+      ],
       [
         () => controlService.createToken({ tenantId: other, role: 'viewer', name: 'x' }),
         () => controlService.createToken({ role: 'operator', name: 'x' })
       ]
     ]
     for (const [foreign, none] of same) {
-      t.match(await words(foreign), /^missing: /)
-      t.equal(await words(foreign), await words(none))
+      t.match(await describeOutcome(foreign), /^missing: /)
+      t.equal(await describeOutcome(foreign), await describeOutcome(none))
     }
     t.match((await controlService.listOrganizations()).map(one => one.tenantId), [tenantId])
-    t.match(await words(() => controlService.listGateways()), /^forbidden: /)
-    t.match(await words(() => controlService.changeOrganization(tenantId, { plan: 'sandbox' })), /^forbidden: /)
+    t.match(await describeOutcome(() => controlService.listGateways()), /^forbidden: /)
+    t.match(await describeOutcome(() => controlService.changeOrganization(tenantId, { plan: 'sandbox' })), /^forbidden: /)
     t.match(await controlService.changeOrganization(tenantId, { overage: false }), { overage: false })
     await control.members.changeRole(member.memberId, 'viewer', 'test')
-    const viewer = controlServiceFor(control, toActor((await control.members.find(member.memberId))!))
-    t.match(await words(() => viewer.createKey({ tenantId, mode: 'test', name: 'x' })), /^forbidden: /)
-    t.match(await words(() => viewer.listKeys(tenantId)), 'done')
+    const viewer = createControlService(control, toActor((await control.members.find(member.memberId))!))
+    t.match(await describeOutcome(() => viewer.createKey({ tenantId, mode: 'test', name: 'x' })), /^forbidden: /)
+    t.match(await describeOutcome(() => viewer.listKeys(tenantId)), 'done')
   })
 }

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { inMemory } from './databases.js'
+import { makeInMemoryDatabase } from './databases.js'
 import { testPeople } from './people-contract.js'
 
-t.test('on SQLite', t => testPeople(t, inMemory))
+t.test('on SQLite', t => testPeople(t, makeInMemoryDatabase))

@@ -4,7 +4,7 @@ import type { Change, Position } from '../../src/keys/change-feed.js'
 import { hashSecret, readSecret } from '../../src/keys/secret.js'
 import type { Scope } from '../../src/keys/caller.js'
 import type { Mode } from '../../src/config/mode.js'
-import { newIdempotencyToken } from '../../src/control-plane/store/context.js'
+import { createIdempotencyToken } from '../../src/control-plane/store/context.js'
 import { openControlStore, type ControlStore } from '../../src/control-plane/store/store.js'
 import type { MakeDatabase } from './databases.js'
 
@@ -13,8 +13,8 @@ const hourMs = 3_600_000
 const nothing: Position = { feedId: '', seq: 0 }
 
 /** Opens stores whose clock the test turns. */
-function storesOn (makeDatabase: MakeDatabase) {
-  const opened = async (t: Test) => {
+function createStoreOpeners (makeDatabase: MakeDatabase) {
+  const openStore = async (t: Test) => {
     let passed = 0
     const store = await openControlStore({
       ...(await makeDatabase(t)),
@@ -25,27 +25,27 @@ function storesOn (makeDatabase: MakeDatabase) {
     return { store, pass: (ms: number) => { passed += ms } }
   }
   const withKey = async (t: Test, draft: { mode?: Mode, scopes?: Scope[], expiresAt?: Date } = {}) => {
-    const { store, pass } = await opened(t)
+    const { store, pass } = await openStore(t)
     const { tenantId } = await store.organizations.create({ name: 'Clinic', plan: 'pro' }, 'ann')
     const made = await store.keys.create({ tenantId, mode: 'live', name: 'app', ...draft }, 'ann')
     return { store, pass, tenantId, ...made }
   }
-  return { opened, withKey }
+  return { openStore, withKey }
 }
 
-async function states (store: ControlStore): Promise<Map<string, Change['state']>> {
-  const { changes } = await store.changesAfter(nothing, 1_000)
+async function readStates (store: ControlStore): Promise<Map<string, Change['state']>> {
+  const { changes } = await store.listChangesAfter(nothing, 1_000)
   return new Map(changes.map(({ kind, state }) => [kind === 'key' ? state.keyId : state.tenantId, state]))
 }
 
 /** Runs the whole contract. */
 export async function testControlStore (t: Test, makeDatabase: MakeDatabase): Promise<void> {
-  const { opened, withKey } = storesOn(makeDatabase)
+  const { openStore, withKey } = createStoreOpeners(makeDatabase)
 
   await t.test(
     'an organization has an unguessable tenant id that is fit for a FHIR tag, and overage unless it is off',
     async t => {
-      const { store } = await opened(t)
+      const { store } = await openStore(t)
       const one = await store.organizations.create({ name: '  Clinic  ', plan: 'pro' }, 'ann')
       const other = await store.organizations.create({ name: 'Clinic', plan: 'sandbox', overage: false }, 'ann')
       t.match(one.tenantId, /^org-[a-z2-7]{26}$/)
@@ -63,8 +63,8 @@ export async function testControlStore (t: Test, makeDatabase: MakeDatabase): Pr
   await t.test(
     'a wish that is sent twice, also at the same time, makes one thing, and the second one is refused and writes nothing',
     async t => {
-      const { store } = await opened(t)
-      const [first, second] = [newIdempotencyToken(), newIdempotencyToken()]
+      const { store } = await openStore(t)
+      const [first, second] = [createIdempotencyToken(), createIdempotencyToken()]
       const refused = { name: 'ControlError', reason: 'conflict' }
       const { tenantId } = await store.organizations.create({ name: 'Clinic', plan: 'pro', once: first }, 'ann')
       const other = await store.organizations.create({ name: 'Clinic', plan: 'pro', once: second }, 'ann')
@@ -75,11 +75,11 @@ export async function testControlStore (t: Test, makeDatabase: MakeDatabase): Pr
         () => store.invitations.create({ tenantId, email: 'bob@example.org', role: 'viewer', once }, 'ann')
       ])
       for (const request of wishes) {
-        const answers = await Promise.allSettled([request(), request()])
-        t.same(answers.map(({ status }) => status).sort(), ['fulfilled', 'rejected'])
-        const written = await store.auditTrail({ limit: 100 })
+        const results = await Promise.allSettled([request(), request()])
+        t.same(results.map(({ status }) => status).sort(), ['fulfilled', 'rejected'])
+        const written = await store.listAuditEntries({ limit: 100 })
         await t.rejects(request(), refused)
-        t.same(await store.auditTrail({ limit: 100 }), written)
+        t.same(await store.listAuditEntries({ limit: 100 }), written)
       }
       await t.rejects(store.organizations.create({ name: 'Another', plan: 'pro', once: first }, 'ann'), refused)
       await t.rejects(store.organizations.create({ name: 'Clinic', plan: 'pro', once: 'short' }, 'ann'), {
@@ -110,7 +110,7 @@ export async function testControlStore (t: Test, makeDatabase: MakeDatabase): Pr
   await t.test(
     "an unknown plan, a name that can't be seen and an unknown tenant are refused and nothing is written",
     async t => {
-      const { store } = await opened(t)
+      const { store } = await openStore(t)
       await t.rejects(store.organizations.create({ name: 'x', plan: 'gold' }, 'ann'), {
         name: 'ControlError',
         reason: 'invalid',
@@ -132,19 +132,19 @@ export async function testControlStore (t: Test, makeDatabase: MakeDatabase): Pr
       for (const request of [() => store.keys.revoke('key-x', 'ann'), () => store.keys.roll('key-x', 0, 'ann')]) {
         await t.rejects(request as () => Promise<unknown>, { name: 'ControlError', reason: 'missing' })
       }
-      t.same((await store.changesAfter(nothing, 10)).changes, [])
+      t.same((await store.listChangesAfter(nothing, 10)).changes, [])
     }
   )
 
   await t.test('what is not named in a change of an organization stays as it is', async t => {
-    const { store } = await opened(t)
+    const { store } = await openStore(t)
     const { tenantId } = await store.organizations.create({ name: 'Clinic', plan: 'pro', overage: false }, 'ann')
     t.match(await store.organizations.change(tenantId, { plan: 'sandbox', name: undefined }, 'bob'), {
       name: 'Clinic',
       plan: 'sandbox',
       overage: false
     })
-    t.strictSame((await states(store)).get(tenantId), { tenantId, plan: 'sandbox', overage: false })
+    t.strictSame((await readStates(store)).get(tenantId), { tenantId, plan: 'sandbox', overage: false })
   })
 
   await t.test('a key may do everything until it is said otherwise, and never lasts by accident', async t => {
@@ -185,7 +185,7 @@ export async function testControlStore (t: Test, makeDatabase: MakeDatabase): Pr
     const first = await store.keys.revoke(keyId, 'ann')
     pass(hourMs)
     t.strictSame(await store.keys.revoke(keyId, 'bob'), first)
-    t.equal((await store.auditTrail({ entity: keyId, limit: 10 })).length, 2, 'the second wish changed nothing')
+    t.equal((await store.listAuditEntries({ entity: keyId, limit: 10 })).length, 2, 'the second wish changed nothing')
     await t.rejects(store.keys.roll(keyId, hourMs, 'ann'), {
       name: 'ControlError',
       reason: 'conflict',
@@ -206,7 +206,7 @@ export async function testControlStore (t: Test, makeDatabase: MakeDatabase): Pr
       successor: successor.keyId,
       revokedAt: undefined
     })
-    t.match((await states(store)).get(keyId), { expiresAt: '2030-01-01T01:00:00.000Z' })
+    t.match((await readStates(store)).get(keyId), { expiresAt: '2030-01-01T01:00:00.000Z' })
     t.match(
       (await store.keys.list(tenantId)).find(key => key.keyId === successor.keyId),
       { name: 'app', mode: 'live', scopes: ['read'], expiresAt: undefined }
@@ -266,7 +266,7 @@ export async function testControlStore (t: Test, makeDatabase: MakeDatabase): Pr
     const { keyId: successor } = await store.keys.roll(keyId, hourMs, 'bob')
     await store.keys.revoke(keyId, 'cleo')
     t.match(
-      await store.auditTrail({ entity: tenantId, limit: 10 }),
+      await store.listAuditEntries({ entity: tenantId, limit: 10 }),
       [
         { at: '2030-01-01T01:00:00.000Z', actor: 'bob', action: 'organization changed', detail: { overage: false } },
         {
@@ -278,11 +278,11 @@ export async function testControlStore (t: Test, makeDatabase: MakeDatabase): Pr
       ],
       'the newest first'
     )
-    t.match(await store.auditTrail({ tenantId, limit: 2 }), [
+    t.match(await store.listAuditEntries({ tenantId, limit: 2 }), [
       { action: 'key revoked', tenantId },
       { action: 'key rolled', tenantId }
     ])
-    const trail = await store.auditTrail({ entity: keyId, limit: 10 })
+    const trail = await store.listAuditEntries({ entity: keyId, limit: 10 })
     t.match(trail, [
       { actor: 'cleo', action: 'key revoked' },
       { actor: 'bob', action: 'key rolled', detail: { successor } },
@@ -295,7 +295,7 @@ export async function testControlStore (t: Test, makeDatabase: MakeDatabase): Pr
     const { store, tenantId, keyId } = await withKey(t)
     const { keyId: other } = await store.keys.create({ tenantId, mode: 'test', name: 'b' }, 'ann')
     await store.keys.revoke(keyId, 'ann')
-    const batch = await store.changesAfter(nothing, 10)
+    const batch = await store.listChangesAfter(nothing, 10)
     t.match(batch, { isSnapshot: true, after: 0, through: 4, isLatest: true })
     t.same(
       batch.changes.map(({ seq, state }) => [seq, 'keyId' in state ? state.keyId : state.tenantId]),
@@ -306,13 +306,13 @@ export async function testControlStore (t: Test, makeDatabase: MakeDatabase): Pr
       ]
     )
     t.match(batch.changes[2]?.state, { revokedAt: '2030-01-01T00:00:00.000Z' })
-    t.match(await store.changesAfter({ feedId: batch.feedId, seq: 3 }, 10), {
+    t.match(await store.listChangesAfter({ feedId: batch.feedId, seq: 3 }, 10), {
       isSnapshot: false,
       after: 3,
       through: 4,
       changes: [{ seq: 4 }]
     })
-    t.match(await store.changesAfter({ feedId: batch.feedId, seq: 4 }, 10), {
+    t.match(await store.listChangesAfter({ feedId: batch.feedId, seq: 4 }, 10), {
       after: 4,
       through: 4,
       isLatest: true,
@@ -326,7 +326,7 @@ export async function testControlStore (t: Test, makeDatabase: MakeDatabase): Pr
     let position = nothing
     const sizes: number[] = []
     for (let isLatest = false; !isLatest;) {
-      const batch = await store.changesAfter(position, 5)
+      const batch = await store.listChangesAfter(position, 5)
       t.equal(batch.after, position.seq)
       sizes.push(batch.changes.length)
       position = { feedId: batch.feedId, seq: batch.through }
@@ -337,9 +337,9 @@ export async function testControlStore (t: Test, makeDatabase: MakeDatabase): Pr
 
   await t.test('a copy of another store, or ahead of a restored one, starts over', async t => {
     const { store } = await withKey(t)
-    const { feedId } = await store.changesAfter(nothing, 10)
+    const { feedId } = await store.listChangesAfter(nothing, 10)
     for (const position of [{ feedId: 'another', seq: 1 }, { feedId, seq: 3 }]) {
-      t.match(await store.changesAfter(position, 10), { isSnapshot: true, after: 0, changes: { length: 2 } })
+      t.match(await store.listChangesAfter(position, 10), { isSnapshot: true, after: 0, changes: { length: 2 } })
     }
   })
 }

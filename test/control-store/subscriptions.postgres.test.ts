@@ -1,8 +1,8 @@
 import t from 'tap'
 import { startPostgres } from '../harness/postgres.js'
-import { onPostgres } from './databases.js'
+import { makeDatabasesOn } from './databases.js'
 import { testSubscriptions } from './subscriptions-contract.js'
 
 const server = await startPostgres(t)
 
-t.test('on PostgreSQL', t => testSubscriptions(t, onPostgres(server)))
+t.test('on PostgreSQL', t => testSubscriptions(t, makeDatabasesOn(server)))

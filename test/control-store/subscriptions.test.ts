@@ -1,5 +1,5 @@
 import t from 'tap'
-import { inFile } from './databases.js'
+import { makeFileDatabase } from './databases.js'
 import { testSubscriptions } from './subscriptions-contract.js'
 
-t.test('on SQLite', t => testSubscriptions(t, inFile))
+t.test('on SQLite', t => testSubscriptions(t, makeFileDatabase))

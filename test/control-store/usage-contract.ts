@@ -11,19 +11,19 @@ const now = () => new Date('2030-01-02T00:00:00Z')
  * Opens stores over one empty database; on SQLite the same one, since a second in this thread would wait for the first
  * without letting it work.
  */
-async function storesOver (t: Test, makeDatabase: MakeDatabase): Promise<() => Promise<ControlStore>> {
+async function createStoreOpener (t: Test, makeDatabase: MakeDatabase): Promise<() => Promise<ControlStore>> {
   const where = await makeDatabase(t)
-  const opened = async () => {
+  const openStore = async () => {
     const store = await openControlStore({ ...where, plans, now })
     t.teardown(() => store.close())
     return store
   }
-  if (where.url !== undefined) return opened
-  const store = await opened()
+  if (where.url !== undefined) return openStore
+  const store = await openStore()
   return async () => store
 }
 
-const line = (what: Partial<UsageLine> = {}): UsageLine => ({
+const buildLine = (what: Partial<UsageLine> = {}): UsageLine => ({
   tenantId: 'org-a',
   mode: 'live',
   keyId: 'key-a',
@@ -37,7 +37,7 @@ const line = (what: Partial<UsageLine> = {}): UsageLine => ({
   lastAt: '2030-01-01T10:20:30.400Z',
   ...what
 })
-const batch = (number: number, lines: readonly UsageLine[] = [line()], ledgerId = 'ledger-a'): UsageBatch => ({
+const buildBatch = (number: number, lines: readonly UsageLine[] = [buildLine()], ledgerId = 'ledger-a'): UsageBatch => ({
   ledgerId,
   number,
   batchId: `${ledgerId}-${number}`,
@@ -45,20 +45,20 @@ const batch = (number: number, lines: readonly UsageLine[] = [line()], ledgerId 
 })
 
 const day = { from: new Date('2030-01-01T00:00:00Z'), to: new Date('2030-01-02T00:00:00Z') }
-const requests = async (store: ControlStore, tenantId = 'org-a') =>
-  (await store.usage.totals({ tenantId, ...day })).totals[0]!.requests
+const countRequests = async (store: ControlStore, tenantId = 'org-a') =>
+  (await store.usage.sumUsage({ tenantId, ...day })).totals[0]!.requests
 
 /** Runs the whole contract. */
 export async function testUsage (t: Test, makeDatabase: MakeDatabase): Promise<void> {
-  const place = (t: Test) => storesOver(t, makeDatabase)
+  const prepareStores = (t: Test) => createStoreOpener(t, makeDatabase)
 
   await t.test(
     'the receipt of a batch tells what all ledgers have counted in the months of its organizations',
     async t => {
-      const store = await (await place(t))()
-      const months = async (...sent: Parameters<typeof batch>) =>
-        (await store.usage.apply(batch(...sent), 'one')).months
-      const total = (counted: number, what: object = {}) => ({
+      const store = await (await prepareStores(t))()
+      const applyBatch = async (...sent: Parameters<typeof buildBatch>) =>
+        (await store.usage.apply(buildBatch(...sent), 'one')).months
+      const buildTotal = (counted: number, what: object = {}) => ({
         tenantId: 'org-a',
         mode: 'live',
         month: '2030-01',
@@ -66,116 +66,116 @@ export async function testUsage (t: Test, makeDatabase: MakeDatabase): Promise<v
         ...what
       })
       t.same(
-        await months(1, [
-          line({ count: 3 }),
-          line({ isCounted: false, outcome: 'failed', count: 5 }),
-          line({ resource: 'labs' })
+        await applyBatch(1, [
+          buildLine({ count: 3 }),
+          buildLine({ isCounted: false, outcome: 'failed', count: 5 }),
+          buildLine({ resource: 'labs' })
         ]),
-        [total(4)]
+        [buildTotal(4)]
       )
       t.same(
-        await months(1, [line({ count: 2, isOverage: true })], 'ledger-b'),
-        [total(6)],
+        await applyBatch(1, [buildLine({ count: 2, isOverage: true })], 'ledger-b'),
+        [buildTotal(6)],
         "another gateway's are in it"
       )
       t.same(
-        await months(2, [line({ mode: 'test' }), line({ hour: '2030-02-01T00:00:00Z' }), line({ tenantId: 'org-b' })]),
-        [total(1, { month: '2030-02' }), total(1, { mode: 'test' }), total(1, { tenantId: 'org-b' })]
+        await applyBatch(2, [buildLine({ mode: 'test' }), buildLine({ hour: '2030-02-01T00:00:00Z' }), buildLine({ tenantId: 'org-b' })]),
+        [buildTotal(1, { month: '2030-02' }), buildTotal(1, { mode: 'test' }), buildTotal(1, { tenantId: 'org-b' })]
       )
-      t.same(await months(3, [line({ isCounted: false, outcome: 'failed' })]), [], 'what does not count is in no month')
+      t.same(await applyBatch(3, [buildLine({ isCounted: false, outcome: 'failed' })]), [], 'what does not count is in no month')
     }
   )
 
   await t.test('a batch is applied once, however often and late it comes', async t => {
-    const store = await (await place(t))()
-    t.match(await store.usage.apply(batch(1), 'one'), { number: 1, batchId: 'ledger-a-1' })
-    t.match(await store.usage.apply(batch(1), 'one'), { number: 1, batchId: 'ledger-a-1' }, 'acknowledged again')
-    t.match(await store.usage.apply(batch(2), 'renamed'), { number: 2, batchId: 'ledger-a-2' })
-    t.match(await store.usage.apply(batch(1), 'one'), { number: 2, batchId: 'ledger-a-2' }, 'late')
-    t.equal(await requests(store), 2)
+    const store = await (await prepareStores(t))()
+    t.match(await store.usage.apply(buildBatch(1), 'one'), { number: 1, batchId: 'ledger-a-1' })
+    t.match(await store.usage.apply(buildBatch(1), 'one'), { number: 1, batchId: 'ledger-a-1' }, 'acknowledged again')
+    t.match(await store.usage.apply(buildBatch(2), 'renamed'), { number: 2, batchId: 'ledger-a-2' })
+    t.match(await store.usage.apply(buildBatch(1), 'one'), { number: 2, batchId: 'ledger-a-2' }, 'late')
+    t.equal(await countRequests(store), 2)
     t.match(
-      await store.usage.apply(batch(1, [line()], 'ledger-b'), 'two'),
+      await store.usage.apply(buildBatch(1, [buildLine()], 'ledger-b'), 'two'),
       { number: 1, batchId: 'ledger-b-1' },
       'another ledger has numbers of its own'
     )
-    t.equal(await requests(store), 3)
+    t.equal(await countRequests(store), 3)
   })
 
   await t.test('a batch before which one is missing is refused, and told where to go on', async t => {
-    const store = await (await place(t))()
-    t.match(await store.usage.apply(batch(2), 'one'), { number: 0, batchId: '' })
-    await store.usage.apply(batch(1), 'one')
-    t.match(await store.usage.apply(batch(3), 'one'), { number: 1, batchId: 'ledger-a-1' })
-    t.equal(await requests(store), 1)
+    const store = await (await prepareStores(t))()
+    t.match(await store.usage.apply(buildBatch(2), 'one'), { number: 0, batchId: '' })
+    await store.usage.apply(buildBatch(1), 'one')
+    t.match(await store.usage.apply(buildBatch(3), 'one'), { number: 1, batchId: 'ledger-a-1' })
+    t.equal(await countRequests(store), 1)
   })
 
   await t.test(
     'a batch that many send at once is applied once, and different ledgers lose nothing to each other',
     async t => {
-      const open = await place(t)
+      const open = await prepareStores(t)
       const stores = [await open(), await open()]
-      const lines = Array.from({ length: 450 }, (_, i) => line({ keyId: `key-${i % 90}`, resource: `r-${i}` }))
+      const lines = Array.from({ length: 450 }, (_, i) => buildLine({ keyId: `key-${i % 90}`, resource: `r-${i}` }))
       const sent = Array.from({ length: 12 }, (_, i) =>
-        stores[i % 2]!.usage.apply(batch(1, i % 3 === 0 ? lines.toReversed() : lines, `ledger-${i % 4}`), 'one')
+        stores[i % 2]!.usage.apply(buildBatch(1, i % 3 === 0 ? lines.toReversed() : lines, `ledger-${i % 4}`), 'one')
       )
       t.match(
         await Promise.all(sent),
         Array.from({ length: 12 }, (_, i) => ({ number: 1, batchId: `ledger-${i % 4}-1` }))
       )
-      t.equal(await requests(stores[0]!), 4 * 450)
+      t.equal(await countRequests(stores[0]!), 4 * 450)
     }
   )
 
   await t.test('what can\'t be written in the middle of a batch leaves nothing of it', async t => {
-    const store = await (await place(t))()
-    const broken = batch(1, [line(), line({ interaction: null as unknown as 'read', resource: 'z' })])
+    const store = await (await prepareStores(t))()
+    const broken = buildBatch(1, [buildLine(), buildLine({ interaction: null as unknown as 'read', resource: 'z' })])
     await t.rejects(store.usage.apply(broken, 'one'))
-    t.equal(await requests(store), 0)
-    t.match(await store.usage.apply(batch(1), 'one'), { number: 1, batchId: 'ledger-a-1' })
+    t.equal(await countRequests(store), 0)
+    t.match(await store.usage.apply(buildBatch(1), 'one'), { number: 1, batchId: 'ledger-a-1' })
   })
 
   await t.test(
     'a key shows its last use, never an earlier one, and neither the feed nor the audit trail tells of it',
     async t => {
-      const store = await (await place(t))()
+      const store = await (await prepareStores(t))()
       const { tenantId } = await store.organizations.create({ name: 'Clinic', plan: 'pro' }, 'ann')
       const { keyId } = await store.keys.create({ tenantId, mode: 'live', name: 'app' }, 'ann')
       const other = await store.keys.create({ tenantId, mode: 'live', name: 'unused' }, 'ann')
-      const known = await store.changesAfter({ feedId: '', seq: 0 }, 10)
+      const known = await store.listChangesAfter({ feedId: '', seq: 0 }, 10)
       await store.usage.apply(
-        batch(1, [
-          line({ keyId, tenantId, lastAt: '2030-01-01T10:20:00.000Z' }),
-          line({ keyId, tenantId, resource: 'labs', lastAt: '2030-01-01T10:30:00.000Z' })
+        buildBatch(1, [
+          buildLine({ keyId, tenantId, lastAt: '2030-01-01T10:20:00.000Z' }),
+          buildLine({ keyId, tenantId, resource: 'labs', lastAt: '2030-01-01T10:30:00.000Z' })
         ]),
         'one'
       )
-      await store.usage.apply(batch(2, [line({ keyId, tenantId, lastAt: '2030-01-01T09:00:00.000Z' })]), 'one')
+      await store.usage.apply(buildBatch(2, [buildLine({ keyId, tenantId, lastAt: '2030-01-01T09:00:00.000Z' })]), 'one')
       t.equal((await store.keys.find(keyId)).lastUsedAt, '2030-01-01T10:30:00.000Z')
       t.equal((await store.keys.find(other.keyId)).lastUsedAt, undefined)
-      t.same(await store.changesAfter({ feedId: '', seq: 0 }, 10), known)
-      t.equal((await store.auditTrail({ tenantId, limit: 10 })).length, 3)
+      t.same(await store.listChangesAfter({ feedId: '', seq: 0 }, 10), known)
+      t.equal((await store.listAuditEntries({ tenantId, limit: 10 })).length, 3)
     }
   )
 
   await t.test('usage is told by hour, day and month in UTC, also where there was none', async t => {
-    const store = await (await place(t))()
+    const store = await (await prepareStores(t))()
     await store.usage.apply(
-      batch(1, [
-        line({ hour: '2029-12-31T23:00:00Z', count: 3 }),
-        line({ count: 5 }),
-        line({ resource: 'labs', outcome: 'error', count: 2 }),
-        line({ outcome: 'refused', isCounted: false, count: 4 }),
-        line({ outcome: 'refused', interaction: 'create', count: 1 }),
-        line({ outcome: 'failed', isCounted: false, count: 6 }),
-        line({ hour: '2030-01-03T00:00:00Z', mode: 'test', count: 7 }),
-        line({ hour: '2030-01-03T01:00:00Z', isOverage: true, count: 8 }),
-        line({ tenantId: 'org-b', count: 9 })
+      buildBatch(1, [
+        buildLine({ hour: '2029-12-31T23:00:00Z', count: 3 }),
+        buildLine({ count: 5 }),
+        buildLine({ resource: 'labs', outcome: 'error', count: 2 }),
+        buildLine({ outcome: 'refused', isCounted: false, count: 4 }),
+        buildLine({ outcome: 'refused', interaction: 'create', count: 1 }),
+        buildLine({ outcome: 'failed', isCounted: false, count: 6 }),
+        buildLine({ hour: '2030-01-03T00:00:00Z', mode: 'test', count: 7 }),
+        buildLine({ hour: '2030-01-03T01:00:00Z', isOverage: true, count: 8 }),
+        buildLine({ tenantId: 'org-b', count: 9 })
       ]),
       'one'
     )
     const january = { tenantId: 'org-a', from: new Date('2030-01-01T11:00:00Z'), to: new Date('2030-01-03T00:30:00Z') }
     const nothing = { requests: 0, ok: 0, errors: 0, refused: 0, failed: 0, counted: 0, overage: 0 }
-    t.strictSame(await store.usage.totals({ ...january, by: 'day' }), {
+    t.strictSame(await store.usage.sumUsage({ ...january, by: 'day' }), {
       isComplete: true,
       totals: [
         { from: '2030-01-01T00:00:00Z', requests: 18, ok: 5, errors: 2, refused: 5, failed: 6, counted: 8, overage: 0 },
@@ -185,7 +185,7 @@ export async function testUsage (t: Test, makeDatabase: MakeDatabase): Promise<v
     })
     t.strictSame(
       (
-        await store.usage.totals({
+        await store.usage.sumUsage({
           tenantId: 'org-a',
           from: new Date('2029-12-31T22:00:00Z'),
           to: new Date('2030-02-01T00:00:00Z'),
@@ -207,35 +207,35 @@ export async function testUsage (t: Test, makeDatabase: MakeDatabase): Promise<v
       ]
     )
     t.same(
-      (await store.usage.totals({ ...january, by: 'hour' })).totals.map(({ requests }) => requests),
+      (await store.usage.sumUsage({ ...january, by: 'hour' })).totals.map(({ requests }) => requests),
       [...Array(37).fill(0), 7]
     )
-    t.strictSame((await store.usage.totals({ ...january, to: new Date('2030-01-04'), mode: 'test' })).totals, [
+    t.strictSame((await store.usage.sumUsage({ ...january, to: new Date('2030-01-04'), mode: 'test' })).totals, [
       { from: '2030-01-01T11:00:00Z', ...nothing, requests: 7, ok: 7, counted: 7 }
     ])
   })
 
   await t.test('usage is told by key, resource and interaction, the most used first', async t => {
-    const store = await (await place(t))()
+    const store = await (await prepareStores(t))()
     await store.usage.apply(
-      batch(1, [
-        line({ count: 1 }),
-        line({ keyId: 'key-b', count: 5 }),
-        line({ keyId: 'key-c', resource: 'labs', interaction: 'search', count: 3 })
+      buildBatch(1, [
+        buildLine({ count: 1 }),
+        buildLine({ keyId: 'key-b', count: 5 }),
+        buildLine({ keyId: 'key-c', resource: 'labs', interaction: 'search', count: 3 })
       ]),
       'one'
     )
-    const per = async (per: 'keyId' | 'resource' | 'interaction', keyId?: string) =>
-      (await store.usage.totals({ tenantId: 'org-a', ...day, per, keyId })).totals.map(({ of, requests }) => [
+    const totalsPer = async (per: 'keyId' | 'resource' | 'interaction', keyId?: string) =>
+      (await store.usage.sumUsage({ tenantId: 'org-a', ...day, per, keyId })).totals.map(({ of, requests }) => [
         of,
         requests
       ])
-    t.strictSame(await per('keyId'), [['key-b', 5], ['key-c', 3], ['key-a', 1]])
-    t.strictSame(await per('resource'), [['patients', 6], ['labs', 3]])
-    t.strictSame(await per('interaction'), [['read', 6], ['search', 3]])
-    t.strictSame(await per('resource', 'key-c'), [['labs', 3]])
+    t.strictSame(await totalsPer('keyId'), [['key-b', 5], ['key-c', 3], ['key-a', 1]])
+    t.strictSame(await totalsPer('resource'), [['patients', 6], ['labs', 3]])
+    t.strictSame(await totalsPer('interaction'), [['read', 6], ['search', 3]])
+    t.strictSame(await totalsPer('resource', 'key-c'), [['labs', 3]])
     t.strictSame(
-      (await store.usage.totals({ tenantId: 'org-a', ...day, by: 'day', per: 'resource' })).totals.map(
+      (await store.usage.sumUsage({ tenantId: 'org-a', ...day, by: 'day', per: 'resource' })).totals.map(
         ({ from, of, requests }) => [from, of, requests]
       ),
       [
@@ -243,31 +243,31 @@ export async function testUsage (t: Test, makeDatabase: MakeDatabase): Promise<v
         ['2030-01-01T00:00:00Z', 'labs', 3]
       ]
     )
-    t.strictSame(await store.usage.totals({ tenantId: 'org-x', ...day, per: 'keyId' }), {
+    t.strictSame(await store.usage.sumUsage({ tenantId: 'org-x', ...day, per: 'keyId' }), {
       totals: [],
       isComplete: true
     })
   })
 
   await t.test('no answer is without bounds', async t => {
-    const store = await (await place(t))()
-    const ask = (from: string, to: string) =>
-      store.usage.totals({ tenantId: 'org-a', from: new Date(from), to: new Date(to), by: 'hour' })
-    t.equal((await ask('2030-01-01T00:00:00Z', '2030-02-11T16:00:00Z')).totals.length, 1_000)
-    await t.rejects(ask('2030-01-01T00:00:00Z', '2030-02-11T17:00:00Z'), { name: 'ControlError', reason: 'invalid' })
-    await t.rejects(ask('2030-01-01T00:00:00Z', '2030-01-01T00:00:00Z'), { name: 'ControlError', reason: 'invalid' })
-    await t.rejects(ask('nonsense', '2030-01-01T00:00:00Z'), { name: 'ControlError', reason: 'invalid' })
+    const store = await (await prepareStores(t))()
+    const readTotals = (from: string, to: string) =>
+      store.usage.sumUsage({ tenantId: 'org-a', from: new Date(from), to: new Date(to), by: 'hour' })
+    t.equal((await readTotals('2030-01-01T00:00:00Z', '2030-02-11T16:00:00Z')).totals.length, 1_000)
+    await t.rejects(readTotals('2030-01-01T00:00:00Z', '2030-02-11T17:00:00Z'), { name: 'ControlError', reason: 'invalid' })
+    await t.rejects(readTotals('2030-01-01T00:00:00Z', '2030-01-01T00:00:00Z'), { name: 'ControlError', reason: 'invalid' })
+    await t.rejects(readTotals('nonsense', '2030-01-01T00:00:00Z'), { name: 'ControlError', reason: 'invalid' })
     for (let number = 1; number <= 6; number++) {
       await store.usage.apply(
-        batch(
+        buildBatch(
           number,
-          Array.from({ length: 2_000 }, (_, i) => line({ keyId: `key-${number}-${i}` }))
+          Array.from({ length: 2_000 }, (_, i) => buildLine({ keyId: `key-${number}-${i}` }))
         ),
         'one'
       )
     }
-    const { totals, isComplete: isWhole } = await store.usage.totals({ tenantId: 'org-a', ...day, per: 'keyId' })
+    const { totals, isComplete } = await store.usage.sumUsage({ tenantId: 'org-a', ...day, per: 'keyId' })
     t.equal(totals.length, 10_000)
-    t.equal(isWhole, false)
+    t.equal(isComplete, false)
   })
 }

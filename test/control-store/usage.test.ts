@@ -1,5 +1,5 @@
 import t from 'tap'
-import { inFile } from './databases.js'
+import { makeFileDatabase } from './databases.js'
 import { testUsage } from './usage-contract.js'
 
-t.test('on SQLite', t => testUsage(t, inFile))
+t.test('on SQLite', t => testUsage(t, makeFileDatabase))

@@ -5,14 +5,14 @@ import type { ChangeEvent } from '../../src/events/event.js'
 import type { Attempt, ClaimedWebhook, DueEvent } from '../../src/events/webhooks/delivery-queue.js'
 import { maxAttempts, maxPauseMs } from '../../src/events/webhooks/retry-schedule.js'
 import { maxWebhooks, type WebhookOwner } from '../../src/events/webhooks/webhook.js'
-import { secretSealer } from '../../src/control-plane/store/webhook-secrets.js'
+import { createSecretSealer } from '../../src/control-plane/store/webhook-secrets.js'
 import type { MakeDatabase } from './databases.js'
 
 const leaseMs = 60_000
 const hourMs = 3_600_000
 
 /** A store with two organizations, a clock that the test turns, and a way to append events. */
-export async function webhookScene (t: Test, makeDatabase: MakeDatabase) {
+export async function openWebhookStore (t: Test, makeDatabase: MakeDatabase) {
   const where = await makeDatabase(t)
   const clock = { ms: Date.parse('2030-01-01T00:00:00Z') }
   const open = async (webhookKey = Buffer.alloc(32, 1)) => {
@@ -49,13 +49,13 @@ export async function webhookScene (t: Test, makeDatabase: MakeDatabase) {
 const draft = { url: 'https://files.example.org/hook' }
 
 /** An attempt as a deliverer reports it. */
-const attempted = (event: DueEvent, rest: Partial<Attempt> = {}): Attempt =>
+const buildAttempt = (event: DueEvent, rest: Partial<Attempt> = {}): Attempt =>
   ({ event, at: event.createdAt, durationMs: 1, outcome: 'delivered', responseStatus: 200, ...rest })
 
 /** Ends a turn in which every event went the same way. */
 const settle = (store: ControlStore, claimed: ClaimedWebhook, rest: Partial<Attempt> = {}) =>
   store.webhookQueue.record(claimed, {
-    attempts: [...claimed.retries, ...claimed.fresh].map(event => attempted(event, rest)),
+    attempts: [...claimed.retries, ...claimed.fresh].map(event => buildAttempt(event, rest)),
     position: claimed.through
   })
 
@@ -64,19 +64,19 @@ const failed = { outcome: 'failed', responseStatus: 500, responseText: 'broken' 
 /** Runs the whole contract. */
 export async function testWebhooks (t: Test, makeDatabase: MakeDatabase): Promise<void> {
   await t.test('a webhook is shown without its secret, which is stored encrypted', async t => {
-    const { store, owner } = await webhookScene(t, makeDatabase)
+    const { store, owner } = await openWebhookStore(t, makeDatabase)
     const { secret, ...made } = await store.webhooks.create({ ...draft, types: ['patients.*'] }, owner)
     t.match(secret, /^whsec_[A-Za-z0-9+/]{43}=$/)
     t.match(made, { url: draft.url, types: ['patients.*'], enabled: true, mode: 'live' })
     t.strictSame(await store.webhooks.list(owner), [made])
     t.strictSame(await store.webhooks.find(made.id, owner), made)
-    const trail = JSON.stringify(await store.auditTrail({ limit: 10 }))
+    const trail = JSON.stringify(await store.listAuditEntries({ limit: 10 }))
     t.match(trail, /webhook created/)
     t.notMatch(trail, /whsec_|files\.example/, 'neither secret nor URL is in the audit trail')
   })
 
   await t.test('a webhook of another organization or mode is missing in every call', async t => {
-    const { store, owner, otherTenant } = await webhookScene(t, makeDatabase)
+    const { store, owner, otherTenant } = await openWebhookStore(t, makeDatabase)
     const { id } = await store.webhooks.create(draft, owner)
     for (const foreign of [{ ...owner, tenantId: otherTenant }, { ...owner, mode: 'test' as const }]) {
       t.strictSame(await store.webhooks.list(foreign), [])
@@ -95,7 +95,7 @@ export async function testWebhooks (t: Test, makeDatabase: MakeDatabase): Promis
   })
 
   await t.test('what is no https URL is refused, and so is one webhook too many', async t => {
-    const { store, owner } = await webhookScene(t, makeDatabase)
+    const { store, owner } = await openWebhookStore(t, makeDatabase)
     for (const url of ['http://a.example', 'https://u:p@a.example', 'https://a.example/#x', 'x', 'ftp://a.example']) {
       await t.rejects(store.webhooks.create({ url }, owner), { reason: 'invalid', field: 'url' } as object as Error, url)
     }
@@ -105,7 +105,7 @@ export async function testWebhooks (t: Test, makeDatabase: MakeDatabase): Promis
   })
 
   await t.test('a queue knows whether there is anything to send to, whichever process created it', async t => {
-    const { store, open, owner } = await webhookScene(t, makeDatabase)
+    const { store, open, owner } = await openWebhookStore(t, makeDatabase)
     const other = await open()
     let heard = 0
     store.webhookQueue.onReceiverCreated(() => { heard++ })
@@ -123,7 +123,7 @@ export async function testWebhooks (t: Test, makeDatabase: MakeDatabase): Promis
   })
 
   await t.test('a webhook receives the events of its organization, mode and types from its creation on, in their order', async t => {
-    const { store, owner, otherTenant, append } = await webhookScene(t, makeDatabase)
+    const { store, owner, otherTenant, append } = await openWebhookStore(t, makeDatabase)
     await append({})
     const { id } = await store.webhooks.create({ ...draft, types: ['patients.*', 'labs.deleted', 'fhir.Basic.*'] }, owner)
     t.equal(await store.webhookQueue.claim(leaseMs), undefined)
@@ -152,7 +152,7 @@ export async function testWebhooks (t: Test, makeDatabase: MakeDatabase): Promis
   })
 
   await t.test('when a process dies, another one delivers the same events with the same ids after its lease', async t => {
-    const { where, store, open, owner, clock, append } = await webhookScene(t, makeDatabase)
+    const { where, store, open, owner, clock, append } = await openWebhookStore(t, makeDatabase)
     await store.webhooks.create(draft, owner)
     await append({}, {})
     const lost = (await store.webhookQueue.claim(leaseMs))!
@@ -167,7 +167,7 @@ export async function testWebhooks (t: Test, makeDatabase: MakeDatabase): Promis
   })
 
   await t.test('a failing event is sent again by the schedule, and after the last failure its webhook is disabled', async t => {
-    const { store, owner, clock, append } = await webhookScene(t, makeDatabase)
+    const { store, owner, clock, append } = await openWebhookStore(t, makeDatabase)
     const { id } = await store.webhooks.create(draft, owner)
     await append({ resourceId: 'a' })
     const pauses: number[] = []
@@ -198,7 +198,7 @@ export async function testWebhooks (t: Test, makeDatabase: MakeDatabase): Promis
   })
 
   await t.test('events that fail hold back others only when there are many of them', async t => {
-    const { store, owner, clock, append } = await webhookScene(t, makeDatabase)
+    const { store, owner, clock, append } = await openWebhookStore(t, makeDatabase)
     await store.webhooks.create(draft, owner)
     for (let at = 0; at < 8; at++) {
       await append({})
@@ -213,30 +213,30 @@ export async function testWebhooks (t: Test, makeDatabase: MakeDatabase): Promis
     const due = (await store.webhookQueue.claim(leaseMs))!
     t.match(due, { retries: { length: 8 }, fresh: { length: 0 } })
     await store.webhookQueue.record(due, {
-      attempts: due.retries.map((event, at) => attempted(event, at === 0 ? {} : failed)), position: due.position
+      attempts: due.retries.map((event, at) => buildAttempt(event, at === 0 ? {} : failed)), position: due.position
     })
     const back = (await store.webhookQueue.claim(leaseMs))!
     t.match(back, { retries: { length: 7 }, fresh: { length: 1 } }, 'one success restarts the others')
   })
 
   await t.test('the oldest event that waits is known, but not those of a webhook that is disabled', async t => {
-    const { store, owner, clock, append } = await webhookScene(t, makeDatabase)
-    t.equal(await store.webhookQueue.oldest(), undefined)
+    const { store, owner, clock, append } = await openWebhookStore(t, makeDatabase)
+    t.equal(await store.webhookQueue.findOldestEventTime(), undefined)
     const { id } = await store.webhooks.create(draft, owner)
     await append({ createdAt: '2030-01-01T00:00:01.000Z' })
-    t.equal(await store.webhookQueue.oldest(), '2030-01-01T00:00:01.000Z')
+    t.equal(await store.webhookQueue.findOldestEventTime(), '2030-01-01T00:00:01.000Z')
     await settle(store, (await store.webhookQueue.claim(leaseMs))!, failed)
-    t.equal(await store.webhookQueue.oldest(), '2030-01-01T00:00:01.000Z', 'one that failed waits too')
+    t.equal(await store.webhookQueue.findOldestEventTime(), '2030-01-01T00:00:01.000Z', 'one that failed waits too')
     clock.ms += 10_000
     await settle(store, (await store.webhookQueue.claim(leaseMs))!)
-    t.equal(await store.webhookQueue.oldest(), undefined)
+    t.equal(await store.webhookQueue.findOldestEventTime(), undefined)
     await append({})
     await store.webhooks.change(id, owner, { enabled: false })
-    t.equal(await store.webhookQueue.oldest(), undefined)
+    t.equal(await store.webhookQueue.findOldestEventTime(), undefined)
   })
 
   await t.test('410 disables a webhook at once', async t => {
-    const { store, owner, append } = await webhookScene(t, makeDatabase)
+    const { store, owner, append } = await openWebhookStore(t, makeDatabase)
     const { id } = await store.webhooks.create(draft, owner)
     await append({})
     await settle(store, (await store.webhookQueue.claim(leaseMs))!, { outcome: 'failed', responseStatus: 410 })
@@ -244,12 +244,12 @@ export async function testWebhooks (t: Test, makeDatabase: MakeDatabase): Promis
   })
 
   await t.test('a receiver that requests a pause gets nothing before its end, but tests', async t => {
-    const { store, owner, clock, append } = await webhookScene(t, makeDatabase)
+    const { store, owner, clock, append } = await openWebhookStore(t, makeDatabase)
     const { id } = await store.webhooks.create(draft, owner)
     await append({})
     const claimed = (await store.webhookQueue.claim(leaseMs))!
     await store.webhookQueue.record(claimed, {
-      attempts: [attempted(claimed.fresh[0]!, { ...failed, responseStatus: 429, retryAfterMs: hourMs })],
+      attempts: [buildAttempt(claimed.fresh[0]!, { ...failed, responseStatus: 429, retryAfterMs: hourMs })],
       position: claimed.through,
       restMs: hourMs
     })
@@ -265,7 +265,7 @@ export async function testWebhooks (t: Test, makeDatabase: MakeDatabase): Promis
   })
 
   await t.test('a test is sent once, to a disabled webhook too, and is not sent again when it fails', async t => {
-    const { store, owner, clock } = await webhookScene(t, makeDatabase)
+    const { store, owner, clock } = await openWebhookStore(t, makeDatabase)
     const { id } = await store.webhooks.create({ ...draft, enabled: false }, owner)
     const { eventId } = await store.webhooks.test(id, owner)
     await t.rejects(store.webhooks.test(id, owner), { reason: 'conflict' } as object as Error)
@@ -279,7 +279,7 @@ export async function testWebhooks (t: Test, makeDatabase: MakeDatabase): Promis
   })
 
   await t.test('a clock that was set back by a month stops no delivery', async t => {
-    const { store, owner, clock, append } = await webhookScene(t, makeDatabase)
+    const { store, owner, clock, append } = await openWebhookStore(t, makeDatabase)
     await store.webhooks.create(draft, owner)
     await append({})
     await settle(store, (await store.webhookQueue.claim(leaseMs))!, failed)
@@ -293,7 +293,7 @@ export async function testWebhooks (t: Test, makeDatabase: MakeDatabase): Promis
   })
 
   await t.test('after a roll both secrets sign for a day, then the new one alone', async t => {
-    const { store, owner, clock, append } = await webhookScene(t, makeDatabase)
+    const { store, owner, clock, append } = await openWebhookStore(t, makeDatabase)
     const { id, secret } = await store.webhooks.create(draft, owner)
     const rolled = await store.webhooks.roll(id, owner)
     t.equal(rolled.previousSecretUntil, '2030-01-02T00:00:00.000Z')
@@ -306,7 +306,7 @@ export async function testWebhooks (t: Test, makeDatabase: MakeDatabase): Promis
   })
 
   await t.test('what was sent since a time is sent again with the same ids', async t => {
-    const { store, owner, clock, append } = await webhookScene(t, makeDatabase)
+    const { store, owner, clock, append } = await openWebhookStore(t, makeDatabase)
     const { id } = await store.webhooks.create(draft, owner)
     await append({ resourceId: 'a' })
     clock.ms += hourMs
@@ -322,7 +322,7 @@ export async function testWebhooks (t: Test, makeDatabase: MakeDatabase): Promis
   })
 
   await t.test('a deleted webhook is gone with its deliveries, whatever a turn under way reports', async t => {
-    const { store, owner, append } = await webhookScene(t, makeDatabase)
+    const { store, owner, append } = await openWebhookStore(t, makeDatabase)
     const { id } = await store.webhooks.create(draft, owner)
     await append({})
     const claimed = (await store.webhookQueue.claim(leaseMs))!
@@ -333,7 +333,7 @@ export async function testWebhooks (t: Test, makeDatabase: MakeDatabase): Promis
   })
 
   await t.test('deliveries are deleted with their age, and an event that is gone is not sent again', async t => {
-    const { store, owner, clock, append } = await webhookScene(t, makeDatabase)
+    const { store, owner, clock, append } = await openWebhookStore(t, makeDatabase)
     const { id } = await store.webhooks.create(draft, owner)
     await append({})
     await settle(store, (await store.webhookQueue.claim(leaseMs))!, failed)
@@ -345,13 +345,13 @@ export async function testWebhooks (t: Test, makeDatabase: MakeDatabase): Promis
   })
 
   await t.test('a process with another key can read no secret, and one webhook has no use for the secret of another', async t => {
-    const { where, store, open, owner, append } = await webhookScene(t, makeDatabase)
+    const { where, store, open, owner, append } = await openWebhookStore(t, makeDatabase)
     const { id } = await store.webhooks.create(draft, owner)
     await append({})
     if (where.url === undefined) await store.close()
     const other = await open(Buffer.alloc(32, 2))
     t.match(await other.webhookQueue.claim(leaseMs), { lease: { webhookId: id }, secrets: undefined })
-    const sealer = secretSealer(Buffer.alloc(32, 1))
+    const sealer = createSecretSealer(Buffer.alloc(32, 1))
     t.equal(sealer.open(sealer.seal('whsec_x', id), id), 'whsec_x')
     t.equal(sealer.open(sealer.seal('whsec_x', id), 'whk_other'), undefined)
   })

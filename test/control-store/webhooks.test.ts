@@ -1,5 +1,5 @@
 import t from 'tap'
-import { inFile } from './databases.js'
+import { makeFileDatabase } from './databases.js'
 import { testWebhooks } from './webhooks-contract.js'
 
-t.test('on SQLite', t => testWebhooks(t, inFile))
+t.test('on SQLite', t => testWebhooks(t, makeFileDatabase))

@@ -1,8 +1,8 @@
 import { test } from 'tap'
-import { signedIn } from '../harness/dashboard.js'
-import { dashboardRoutes } from '../harness/dashboard-routes.js'
+import { createSignedInVisitor } from '../harness/dashboard.js'
+import { listDashboardRoutes } from '../harness/dashboard-routes.js'
 import { startGateway, type TestGateway } from '../harness/gateway.js'
-import { newIdempotencyToken } from '../../src/control-plane/store/context.js'
+import { createIdempotencyToken } from '../../src/control-plane/store/context.js'
 
 /** Ends every context in which a text can stand, and would run in each. */
 const script = '</title></textarea>\'"><script>alert(1)</script><img src=x onerror=alert(1)>'
@@ -10,10 +10,10 @@ const email = '"><svg/onload=alert(1)>@example.org'
 
 test('script in any text field comes out as text on every page that shows it', async t => {
   const gateway = await startGateway(t)
-  const ids = await organizationOfScripts(gateway)
-  const admin = await signedIn(gateway, { role: 'admin', tenantId: ids.tenantId, email, name: script })
-  const operator = await signedIn(gateway, { role: 'operator', email, name: script })
-  const pages = (await dashboardRoutes(gateway.control)).filter(
+  const ids = await createScriptedOrganization(gateway)
+  const admin = await createSignedInVisitor(gateway, { role: 'admin', tenantId: ids.tenantId, email, name: script })
+  const operator = await createSignedInVisitor(gateway, { role: 'operator', email, name: script })
+  const pages = (await listDashboardRoutes(gateway.control)).filter(
     ({ method, path }) =>
       method === 'GET' && !/:(?!tenantId|keyId|memberId|tokenId|webhookId)|assets|sign-in|choose-organization/.test(path)
   )
@@ -25,7 +25,7 @@ test('script in any text field comes out as text on every page that shows it', a
         `${url}?month=${encodeURIComponent(script)}&entity=${encodeURIComponent(script)}`
       )
       t.ok([200, 303, 403].includes(status), `${path}: ${status}`)
-      t.same(strangers(html), [], path)
+      t.same(findInjectedTags(html), [], path)
     }
     const { text, status, headers } = await operator.get(url)
     // A file to be kept is no page, and a bill has no names in it.
@@ -38,10 +38,10 @@ test('script in any text field comes out as text on every page that shows it', a
 
 test('script that is sent in a form comes out as text on the page that answers it, and on the next one', async t => {
   const gateway = await startGateway(t)
-  const ids = await organizationOfScripts(gateway)
-  const operator = await signedIn(gateway, { role: 'operator' })
-  const csrf = await operator.token()
-  const posts = (await dashboardRoutes(gateway.control)).filter(
+  const ids = await createScriptedOrganization(gateway)
+  const operator = await createSignedInVisitor(gateway, { role: 'operator' })
+  const csrf = await operator.fetchToken()
+  const posts = (await listDashboardRoutes(gateway.control)).filter(
     ({ method, path }) =>
       method === 'POST' &&
       !/:token|:invitationId|sign-|choose-|account|\/dashboard\/password/.test(path) &&
@@ -51,13 +51,13 @@ test('script that is sent in a form comes out as text on the page that answers i
   for (const { path } of posts) {
     const url = path.replace(/:(\w+)/g, (_, name: keyof typeof ids) => ids[name])
     for (const other of [script, undefined]) {
-      const answer = await operator.send(url, {
+      const response = await operator.send(url, {
         _csrf: csrf,
-        once: newIdempotencyToken(),
+        once: createIdempotencyToken(),
         name: script,
         email: `new${email}`,
         plan: other ?? 'pro',
-        role: other ?? roleAt(path),
+        role: other ?? roleForPath(path),
         mode: other ?? 'test',
         scopes: other ?? '*',
         overlap: other ?? '1h',
@@ -68,14 +68,14 @@ test('script that is sent in a form comes out as text on the page that answers i
         description: script,
         since: other ?? '2030-01-01'
       })
-      t.ok([201, 303, 409, 422].includes(answer.status), `${path}: ${answer.status}`)
-      const next = answer.status === 303 ? await operator.get(String(answer.headers.location)) : answer
-      t.same([...strangers(answer.html), ...strangers(next.html)], [], path)
+      t.ok([201, 303, 409, 422].includes(response.status), `${path}: ${response.status}`)
+      const next = response.status === 303 ? await operator.get(String(response.headers.location)) : response
+      t.same([...findInjectedTags(response.html), ...findInjectedTags(next.html)], [], path)
     }
   }
 })
 
-function roleAt (path: string): string {
+function roleForPath (path: string): string {
   return path === '/dashboard/tokens' ? 'gateway' : path.startsWith('/dashboard/operators') ? 'operator' : 'viewer'
 }
 
@@ -83,7 +83,7 @@ function roleAt (path: string): string {
  * Tags and attributes that no page of ours has, as a browser would read them: what stands between quotes is a value,
  * whatever it says.
  */
-function strangers (html: string): string[] {
+function findInjectedTags (html: string): string[] {
   return [...html.matchAll(/<[a-z][^>"]*(?:"[^"]*"[^>"]*)*>/gi)]
     .map(([tag]) => tag.replace(/"[^"]*"/g, '""'))
     .filter(
@@ -92,11 +92,11 @@ function strangers (html: string): string[] {
 }
 
 /** An organization whose every text is a script, and a gateway that calls itself one. */
-async function organizationOfScripts ({ control }: TestGateway) {
+async function createScriptedOrganization ({ control }: TestGateway) {
   const { tenantId } = await control.organizations.create({ name: script, plan: 'pro' }, script)
   const { keyId } = await control.keys.create({ tenantId, mode: 'live', name: script }, script)
   await control.invitations.create({ tenantId, email, role: 'admin' }, script)
-  const { memberId } = await control.members.fromProvider({
+  const { memberId } = await control.members.upsertFromProvider({
     issuer: 'https://login.example.org',
     subject: script,
     email,

@@ -1,18 +1,18 @@
 import t from 'tap'
-import { browserName } from '../../src/control-plane/dashboard/session.js'
-import { newIdempotencyToken } from '../../src/control-plane/store/context.js'
-import { dashboardRoutes } from '../harness/dashboard-routes.js'
+import { parseBrowserName } from '../../src/control-plane/dashboard/session.js'
+import { createIdempotencyToken } from '../../src/control-plane/store/context.js'
+import { listDashboardRoutes } from '../harness/dashboard-routes.js'
 import { setScene, type TestClock } from '../harness/dashboard-scene.js'
-import { signedIn, visitor } from '../harness/dashboard.js'
+import { createSignedInVisitor, createVisitor } from '../harness/dashboard.js'
 import { startGateway } from '../harness/gateway.js'
-import { answersIn, exchangeRaw } from '../harness/raw-http.js'
+import { parseResponses, exchangeRaw } from '../harness/raw-http.js'
 
 t.test('whoever is led to the sign-in because a session ended is told so, and that a form did nothing', async t => {
   const gateway = await startGateway(t)
   const tenantId = await gateway.createOrganization()
-  const admin = await signedIn(gateway, { role: 'admin', tenantId })
-  const token = await admin.token()
-  await gateway.control.sessions.endOf(admin.member.memberId, {})
+  const admin = await createSignedInVisitor(gateway, { role: 'admin', tenantId })
+  const token = await admin.fetchToken()
+  await gateway.control.sessions.endByMember(admin.member.memberId, {})
   const follow = async ({
     status,
     headers
@@ -32,26 +32,26 @@ t.test('whoever is led to the sign-in because a session ended is told so, and th
 })
 
 t.test('a stranger is led to the sign-in without a word on sessions', async t => {
-  const browser = visitor(await startGateway(t))
+  const browser = createVisitor(await startGateway(t))
   const { headers } = await browser.get('/dashboard')
   t.notMatch((await browser.get(String(headers.location))).text, /session/)
 })
 
 t.test('the sign-in leads back to the page of the form that came too late, and nowhere else', async t => {
   const gateway = await startGateway(t)
-  const browser = visitor(gateway)
-  const wayIn = async (referer?: string) =>
+  const browser = createVisitor(gateway)
+  const getSignInLocation = async (referer?: string) =>
     (await browser.send('/dashboard/tokens', { name: 'ci' }, referer === undefined ? {} : { referer })).headers.location
   t.equal(
-    await wayIn('http://127.0.0.1:8080/dashboard/tokens?page=2'),
+    await getSignInLocation('http://127.0.0.1:8080/dashboard/tokens?page=2'),
     '/dashboard/sign-in?next=%2Fdashboard%2Ftokens%3Fpage%3D2'
   )
-  t.equal(await wayIn('https://evil.example.org/'), '/dashboard/sign-in?next=%2Fdashboard')
-  for (const referer of [undefined, 'no URL']) t.equal(await wayIn(referer), '/dashboard/sign-in')
+  t.equal(await getSignInLocation('https://evil.example.org/'), '/dashboard/sign-in?next=%2Fdashboard')
+  for (const referer of [undefined, 'no URL']) t.equal(await getSignInLocation(referer), '/dashboard/sign-in')
 })
 
 t.test('whoever signs out after the session has ended is signed out, and not asked to do it again', async t => {
-  const browser = visitor(await startGateway(t))
+  const browser = createVisitor(await startGateway(t))
   const { headers } = await browser.send(
     '/dashboard/sign-out',
     {},
@@ -77,10 +77,10 @@ t.test('a person sees in which browsers the sessions began', async t => {
   )
   await gateway.control.invitations.accept(token, { name: 'Ann', password })
   const signIn = async (agent: string) => {
-    const browser = visitor(gateway)
+    const browser = createVisitor(gateway)
     await browser.send(
       '/dashboard/sign-in',
-      { _csrf: await browser.token('/dashboard/sign-in'), email, password },
+      { _csrf: await browser.fetchToken('/dashboard/sign-in'), email, password },
       { 'user-agent': agent }
     )
     return browser
@@ -95,21 +95,21 @@ t.test('a person sees in which browsers the sessions began', async t => {
 t.test('browsers are known by their own names, whatever others they name too', async t => {
   const chrome =
     'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 Safari/537.36'
-  t.equal(browserName(chrome), 'Chrome on Linux')
+  t.equal(parseBrowserName(chrome), 'Chrome on Linux')
   t.equal(
-    browserName(`${chrome.replace('X11; Linux x86_64', 'Macintosh; Intel Mac OS X 10_15_7')} Edg/126.0.0.0`),
+    parseBrowserName(`${chrome.replace('X11; Linux x86_64', 'Macintosh; Intel Mac OS X 10_15_7')} Edg/126.0.0.0`),
     'Edge on macOS'
   )
-  t.equal(browserName(chrome.replace('X11; Linux x86_64', 'Linux; Android 10; K')), 'Chrome on Android')
-  t.equal(browserName('curl/8.5.0'), undefined)
+  t.equal(parseBrowserName(chrome.replace('X11; Linux x86_64', 'Linux; Android 10; K')), 'Chrome on Android')
+  t.equal(parseBrowserName('curl/8.5.0'), undefined)
 })
 
 t.test('an invitation that is refused keeps the chosen role, so that nobody is invited to another one', async t => {
   const gateway = await startGateway(t)
   const tenantId = await gateway.createOrganization()
-  const admin = await signedIn(gateway, { role: 'admin', tenantId })
+  const admin = await createSignedInVisitor(gateway, { role: 'admin', tenantId })
   const path = `/dashboard/organizations/${tenantId}/members`
-  const refused = await admin.post(path, { once: newIdempotencyToken(), email: 'ann@clinic', role: 'admin' })
+  const refused = await admin.post(path, { once: createIdempotencyToken(), email: 'ann@clinic', role: 'admin' })
   t.equal(refused.status, 422)
   t.match(refused.html, /value="ann@clinic"/)
   t.match(refused.html, /value="admin" checked/)
@@ -118,7 +118,7 @@ t.test('an invitation that is refused keeps the chosen role, so that nobody is i
 t.test('a change of an organization that is refused shows the form with what was typed', async t => {
   const gateway = await startGateway(t)
   const tenantId = await gateway.createOrganization()
-  const operator = await signedIn(gateway, { role: 'operator' })
+  const operator = await createSignedInVisitor(gateway, { role: 'operator' })
   const refused = await operator.post(`/dashboard/organizations/${tenantId}`, {
     name: 'Clinic North',
     plan: 'enterprise',
@@ -135,10 +135,10 @@ t.test('a last day that is refused stays in the form of a token and of a key', a
   const gateway = await startGateway(t)
   const tenantId = await gateway.createOrganization()
   const { keyId } = await gateway.createKey({ tenantId })
-  const admin = await signedIn(gateway, { role: 'admin', tenantId })
+  const admin = await createSignedInVisitor(gateway, { role: 'admin', tenantId })
   const forms = [
     await admin.post(`/dashboard/organizations/${tenantId}/tokens`, {
-      once: newIdempotencyToken(),
+      once: createIdempotencyToken(),
       name: 'deployment',
       role: 'viewer',
       lastDay: '2020-01-31'
@@ -159,8 +159,8 @@ t.test('every form that takes text is sent to the page on which it stands', asyn
   const clock: TestClock = { shiftMs: 0 }
   const gateway = await startGateway(t, { now: () => new Date(Date.now() + clock.shiftMs) })
   const scene = await setScene(gateway.control, clock)
-  const operator = await signedIn(gateway, { role: 'operator' })
-  const pages = (await dashboardRoutes(gateway.control)).filter(
+  const operator = await createSignedInVisitor(gateway, { role: 'operator' })
+  const pages = (await listDashboardRoutes(gateway.control)).filter(
     ({ method, path }) => method === 'GET' && !/assets|:token$|sign-in|choose/.test(path)
   )
   let forms = 0
@@ -184,13 +184,13 @@ const headers = {
   'x-request-id': /./
 }
 
-const tooLong = (path: string): string => `GET ${path}${'x'.repeat(20_000)} HTTP/1.1\r\nHost: localhost\r\n\r\n`
+const buildOverlongRequest = (path: string): string => `GET ${path}${'x'.repeat(20_000)} HTTP/1.1\r\nHost: localhost\r\n\r\n`
 
 // An address that cannot be decoded, or is too long, got the API's envelope; what the gateway's first steps refuse got
 // plain text.
 t.test('whatever is wrong with a request below /dashboard, a browser gets a page', async t => {
   const gateway = await startGateway(t)
-  const { get, send } = visitor(gateway)
+  const { get, send } = createVisitor(gateway)
   const addresses = [
     await get('/dashboard/%'),
     await get('/dashboard/keys/%E0%A4%A?search=%'),
@@ -214,7 +214,7 @@ t.test('whatever is wrong with a request below /dashboard, a browser gets a page
     html: /^<!doctype html>/
   })
 
-  const [long] = answersIn(await exchangeRaw(gateway.url, tooLong('/dashboard/')))
+  const [long] = parseResponses(await exchangeRaw(gateway.url, buildOverlongRequest('/dashboard/')))
   t.match(long, { status: 400, headers, text: /^<!doctype html>.*too long or cannot be read/s })
 })
 
@@ -228,7 +228,7 @@ t.test('programs are still answered in their own form', async t => {
     )
   }
   t.match(await inject('/v1/fhir/%'), { statusCode: 400, headers: { 'content-type': /fhir\+json/ } })
-  t.match(answersIn(await exchangeRaw(url, tooLong('/v1/'))), [
+  t.match(parseResponses(await exchangeRaw(url, buildOverlongRequest('/v1/'))), [
     { status: 400, headers: { 'content-type': /^application\/json/ } }
   ])
 })

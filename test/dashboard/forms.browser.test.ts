@@ -1,11 +1,11 @@
 import { EventEmitter, once } from 'node:events'
 import type { Page } from 'playwright-core'
 import t, { type Test } from 'tap'
-import { newIdempotencyToken } from '../../src/control-plane/store/context.js'
+import { createIdempotencyToken } from '../../src/control-plane/store/context.js'
 import { startBrowser } from '../harness/browser.js'
-import { signedIn } from '../harness/dashboard.js'
+import { createSignedInVisitor } from '../harness/dashboard.js'
 import { startGateway, type TestGateway } from '../harness/gateway.js'
-import { until } from '../harness/until.js'
+import { waitUntil } from '../harness/until.js'
 
 const timeout = 300_000
 
@@ -14,7 +14,7 @@ t.test('on the way back from what a form made, the form makes another one', { ti
   const tenantId = await gateway.createOrganization()
   // As people's browsers do, which keep a page as it was left.
   const context = await (await startBrowser(t, { ignoreDefaultArgs: ['--disable-back-forward-cache'] })).newContext()
-  const { cookies } = await signedIn(gateway, { role: 'admin', tenantId })
+  const { cookies } = await createSignedInVisitor(gateway, { role: 'admin', tenantId })
   await context.addCookies(
     [...cookies].map(([name, value]) => ({ name, value, url: gateway.url, httpOnly: true, sameSite: 'Lax' }))
   )
@@ -27,7 +27,7 @@ t.test('on the way back from what a form made, the form makes another one', { ti
   await page.waitForSelector('.secret')
   // Nothing is loaded on this way, which Playwright would wait for.
   await page.evaluate('history.back()').catch(() => {})
-  await until(async () => await page.inputValue('[name=once]', { timeout: 1_000 }).catch(() => once) !== once)
+  await waitUntil(async () => await page.inputValue('[name=once]', { timeout: 1_000 }).catch(() => once) !== once)
   await page.fill('#name', 'Second')
   await page.getByRole('button', { name: 'key' }).click()
   await page.waitForSelector('h1:not(:text-is("New key"))')
@@ -66,7 +66,7 @@ async function open (
   const gateway = await startGateway(t)
   const tenantId = await gateway.createOrganization()
   const context = await (await startBrowser(t)).newContext(options)
-  const { cookies } = await signedIn(gateway, { role: 'admin', tenantId })
+  const { cookies } = await createSignedInVisitor(gateway, { role: 'admin', tenantId })
   await context.addCookies(
     [...cookies].map(([name, value]) => ({ name, value, url: gateway.url, httpOnly: true, sameSite: 'Lax' }))
   )
@@ -111,7 +111,7 @@ t.test(
     await page.fill('#name', 'Pressed twice')
     // The answer is held back, as on a slow network, until the second press was made.
     const presses = new EventEmitter()
-    const [answered, pressedTwice] = [once(presses, 'answered'), once(presses, 'twice')]
+    const [responded, pressedTwice] = [once(presses, 'answered'), once(presses, 'twice')]
     await page.route('**/keys/new', async route => {
       const response = await route.fetch()
       presses.emit('answered')
@@ -123,7 +123,7 @@ t.test(
     await button.focus()
     // As the keyboard does: a click waits for the answer.
     await page.keyboard.press('Enter')
-    await answered
+    await responded
     await page.keyboard.press('Enter')
     presses.emit('twice')
     await page.waitForSelector('h1:not(:text-is("New key"))')
@@ -143,7 +143,7 @@ t.test('what was done and what went wrong get the focus, so that a screen reader
   const { gateway, tenantId, page } = await open(t)
   /** A browser gives the focus some time after the page is there. */
   const isFocused = async (what: RegExp) => {
-    await until(async () =>
+    await waitUntil(async () =>
       what.test(await page.evaluate('[document.activeElement.role, document.activeElement.textContent].join(": ")'))
     )
     t.pass(`the focus is on ${what}`)
@@ -159,7 +159,7 @@ t.test('what was done and what went wrong get the focus, so that a screen reader
 
 t.test('both boxes of a resource stand beside each other on a phone', { timeout }, async t => {
   const { gateway, tenantId, page } = await openSession(t)
-  await comeIn(page, gateway, 'admin', tenantId)
+  await setSessionCookies(page, gateway, 'admin', tenantId)
   await page.setViewportSize({ width: 360, height: 800 })
   await page.goto(`${gateway.url}/dashboard/organizations/${tenantId}/keys/new`)
   await page.check('[name=scopes][value=chosen]')
@@ -177,8 +177,8 @@ async function openSession (t: Test) {
   return { gateway, tenantId, page }
 }
 
-async function comeIn (page: Page, gateway: TestGateway, role: 'admin' | 'operator', tenantId?: string): Promise<void> {
-  const { cookies } = await signedIn(gateway, { role, ...(role === 'admin' ? { tenantId } : {}) })
+async function setSessionCookies (page: Page, gateway: TestGateway, role: 'admin' | 'operator', tenantId?: string): Promise<void> {
+  const { cookies } = await createSignedInVisitor(gateway, { role, ...(role === 'admin' ? { tenantId } : {}) })
   await page
     .context()
     .addCookies(
@@ -190,8 +190,8 @@ async function comeIn (page: Page, gateway: TestGateway, role: 'admin' | 'operat
  * Resolves when the element with such an attribute has the focus, which a browser gives some time after the page is
  * there or a key was pressed.
  */
-async function focused (page: Page, attribute: 'id' | 'name' | 'role', value: string): Promise<void> {
-  await until(async () => await page.evaluate(`document.activeElement.${attribute}`) === value)
+async function waitForFocus (page: Page, attribute: 'id' | 'name' | 'role', value: string): Promise<void> {
+  await waitUntil(async () => await page.evaluate(`document.activeElement.${attribute}`) === value)
 }
 
 /** Sends the last form of a page as a browser does that checks nothing itself. */
@@ -205,7 +205,7 @@ async function sendUnchecked (page: Page, fields: Readonly<Record<string, string
 t.test('what is wrong with a form begins its page, leads to the field, and is read out with it', { timeout }, async t => {
   const { gateway, tenantId, page } = await openSession(t)
   const { keyId } = await gateway.createKey({ tenantId })
-  await comeIn(page, gateway, 'admin', tenantId)
+  await setSessionCookies(page, gateway, 'admin', tenantId)
   const own = `organizations/${tenantId}`
   const refused: ReadonlyArray<{
     readonly path: string
@@ -223,7 +223,7 @@ t.test('what is wrong with a form begins its page, leads to the field, and is re
     await page.goto(`${gateway.url}/dashboard/${path}`)
     await sendUnchecked(page, fields)
     const message = await page.locator('[role=alert]').textContent()
-    await focused(page, 'role', 'alert')
+    await waitForFocus(page, 'role', 'alert')
     t.pass(`${path}: the focus is on what went wrong`)
     t.match(await page.title(), /^Error: /)
     t.same(await page.locator('[aria-invalid=true]').evaluateAll(fields => fields.map(({ id }) => id)), [wrong])
@@ -232,7 +232,7 @@ t.test('what is wrong with a form begins its page, leads to the field, and is re
     for (const id of described) t.equal(await page.locator(`[id="${id}"]`).count(), 1)
     await page.keyboard.press('Tab')
     await page.keyboard.press('Enter')
-    await focused(page, 'id', wrong)
+    await waitForFocus(page, 'id', wrong)
     t.pass('its link leads to the field')
   }
 })
@@ -242,7 +242,7 @@ t.test(
   { timeout },
   async t => {
     const { gateway, tenantId, page } = await openSession(t)
-    await comeIn(page, gateway, 'operator')
+    await setSessionCookies(page, gateway, 'operator')
     await page.goto(`${gateway.url}/dashboard/organizations/${tenantId}`)
     await sendUnchecked(page, { datastore: 'no such name' })
     t.same(await page.locator('[aria-invalid=true]').evaluateAll(fields => fields.map(({ id }) => id)), ['datastore'])
@@ -257,10 +257,10 @@ t.test(
     await page.locator('main form button[type=submit]').click()
     await page.waitForSelector('[role=alert]')
     await page.locator('[role=alert] a').click()
-    await focused(page, 'name', 'plan')
+    await waitForFocus(page, 'name', 'plan')
     t.equal(await page.locator('fieldset').getAttribute('aria-describedby'), 'plan-trouble')
     const { token } = await gateway.control.invitations.create(
-      { tenantId, email: 'ann@example.org', role: 'viewer', once: newIdempotencyToken() },
+      { tenantId, email: 'ann@example.org', role: 'viewer', once: createIdempotencyToken() },
       'test'
     )
     await page.context().clearCookies()

@@ -2,14 +2,14 @@ import type { Page } from 'playwright-core'
 import { test, type Test } from 'tap'
 import { startBrowser } from '../harness/browser.js'
 import { startGateway, type TestGateway } from '../harness/gateway.js'
-import { looksRight, openWindow } from '../harness/screenshots.js'
+import { checkAppearance, openWindow } from '../harness/screenshots.js'
 
 /** What somebody does who has no mouse: everything but typing is done with Tab, arrows, the space bar and Enter. */
-function keyboard (page: Page) {
+function createKeyboard (page: Page) {
   const tabTo = async (name: RegExp): Promise<void> => {
     for (let presses = 0; presses < 80; presses++) {
       await page.keyboard.press('Tab')
-      if (name.test(await nameOfFocused(page))) return
+      if (name.test(await getFocusedName(page))) return
     }
     throw new Error(`no Tab leads to ${name} on ${new URL(page.url()).pathname}`)
   }
@@ -32,7 +32,7 @@ function keyboard (page: Page) {
 }
 
 /** What a screen reader would say of what has the focus. */
-async function nameOfFocused (page: Page): Promise<string> {
+async function getFocusedName (page: Page): Promise<string> {
   return await page.evaluate(`(() => {
     const one = document.activeElement
     if (one === document.body) return ''
@@ -62,7 +62,7 @@ const nothing = { elsewhere: [], complaints: [], stored: [[], [], ''] }
 
 async function signInFirst (t: Test, page: Page, gateway: TestGateway): Promise<void> {
   const { password } = (await gateway.control.members.createFirstOperator('operator@clinigate.local', 'test'))!
-  const { type, press } = keyboard(page)
+  const { type, press } = createKeyboard(page)
   await page.goto(`${gateway.url}/dashboard`)
   await type(/^Email/, 'operator@clinigate.local')
   await type(/^Password/, password)
@@ -82,10 +82,10 @@ test(
     const { page } = await openWindow(await startBrowser(t))
     page.setDefaultTimeout(30_000)
     const seen = watch(page, gateway)
-    const { type, press, tabTo } = keyboard(page)
+    const { type, press, tabTo } = createKeyboard(page)
     const call = async (secret: string) =>
       (await fetch(`${gateway.url}/v1/patients`, { headers: { 'x-api-key': secret } })).status
-    const secretShown = async () => (await page.locator('.secret code').first().textContent())!
+    const readSecret = async () => (await page.locator('.secret code').first().textContent())!
 
     await signInFirst(t, page, gateway)
     await press(/Organizations/)
@@ -102,7 +102,7 @@ test(
     await press(/Create a key/)
     await type(/^Name/, 'Intake form')
     await press(/Create key/)
-    const first = await secretShown()
+    const first = await readSecret()
     t.match(first, /^svc_test_\w{49}$/)
     await gateway.catchUp()
     t.equal(await call(first), 200, 'the key opens the API')
@@ -129,14 +129,14 @@ test(
       'the call is in the usage'
     )
     t.match(await page.locator('table[aria-label="Requests by key"]').innerText(), /Intake form/)
-    await looksRight(t, page, 'journey-usage')
+    await checkAppearance(t, page, 'journey-usage')
 
     await press(/Intake form/)
     await press(/^ ?Roll$/)
     await tabTo(/In 24 hours/)
     await page.keyboard.press('ArrowUp')
     await press(/Roll key/)
-    const second = await secretShown()
+    const second = await readSecret()
     t.not(second, first)
     await gateway.catchUp()
     t.same([await call(first), await call(second)], [200, 200], 'in the overlap both keys work')
@@ -152,7 +152,7 @@ test(
       'the page says on which gateways it is in force'
     )
     t.equal(await call(second), 401, 'the revoked key is refused')
-    await looksRight(t, page, 'journey-revoked')
+    await checkAppearance(t, page, 'journey-revoked')
     t.same(
       await seen(),
       nothing,
@@ -192,25 +192,25 @@ test('everything works in a browser without script', { timeout: 300_000 }, async
   const context = await browser.newContext({ javaScriptEnabled: false })
   const page = await context.newPage()
   page.setDefaultTimeout(30_000)
-  const clickThrough = async (target: string) => await Promise.all([page.waitForEvent('load'), page.click(target)])
+  const clickAndLoad = async (target: string) => await Promise.all([page.waitForEvent('load'), page.click(target)])
   const { password } = (await gateway.control.members.createFirstOperator('operator@clinigate.local', 'test'))!
   await page.goto(`${gateway.url}/dashboard`)
   await page.fill('#email', 'operator@clinigate.local')
   await page.fill('#password', password)
-  await clickThrough('button[type=submit]')
+  await clickAndLoad('button[type=submit]')
   await page.fill('#current', password)
   await page.fill('#wanted', 'a sentence that only I know')
   await page.fill('#again', 'a sentence that only I know')
-  await clickThrough('main button[type=submit]')
+  await clickAndLoad('main button[type=submit]')
   await page.goto(`${gateway.url}/dashboard/organizations/${await gateway.createOrganization()}/keys/new`)
   await page.fill('#name', 'No script')
-  await clickThrough('text=Create key')
+  await clickAndLoad('text=Create key')
   const secret = (await page.locator('.secret code').first().textContent())!
   t.equal(await page.getByRole('button', { name: 'Copy the secret' }).count(), 0, 'no button that does nothing')
-  await clickThrough('text=I have copied it')
+  await clickAndLoad('text=I have copied it')
   t.match(await page.locator('main time').first().textContent(), /^\d{4}-\d\d-\d\d \d\d:\d\d UTC$/)
-  await clickThrough('text=Revoke')
-  await clickThrough('text=Revoke key')
+  await clickAndLoad('text=Revoke')
+  await clickAndLoad('text=Revoke key')
   t.match(await page.locator('main').innerText(), /is revoked/)
   t.equal((await fetch(`${gateway.url}/v1/patients`, { headers: { 'x-api-key': secret } })).status, 401)
 })

@@ -1,47 +1,47 @@
 import { test } from 'tap'
-import { newIdempotencyToken } from '../../src/control-plane/store/context.js'
-import { conditionOf } from '../../src/control-plane/dashboard/keys/list.js'
-import { signedIn, type Page, type Visitor } from '../harness/dashboard.js'
-import { dataFiles } from '../harness/data-files.js'
+import { createIdempotencyToken } from '../../src/control-plane/store/context.js'
+import { getKeyStatus } from '../../src/control-plane/dashboard/keys/list.js'
+import { createSignedInVisitor, type Page, type Visitor } from '../harness/dashboard.js'
+import { listDataFiles } from '../harness/data-files.js'
 import { startGateway, type TestGateway } from '../harness/gateway.js'
 
-const good = { mode: 'test', scopes: '*', lastDay: '' }
+const validForm = { mode: 'test', scopes: '*', lastDay: '' }
 const secretForm = /svc_(test|live)_[0-9A-Za-z]{49}/
 
-async function adminOf (
+async function signInAdmin (
   gateway: TestGateway
 ): Promise<{ readonly admin: Visitor; readonly tenantId: string; readonly path: string }> {
   const tenantId = await gateway.createOrganization()
   return {
-    admin: await signedIn(gateway, { role: 'admin', tenantId }),
+    admin: await createSignedInVisitor(gateway, { role: 'admin', tenantId }),
     tenantId,
     path: `/dashboard/organizations/${tenantId}/keys`
   }
 }
 
-function secretOn ({ html }: Page): string {
+function extractSecret ({ html }: Page): string {
   const found = secretForm.exec(html)?.[0]
   if (found === undefined) throw new Error('the page shows no secret')
   return found
 }
 
 /** The file of the database and what SQLite keeps beside it, and every line of the log, as they are. */
-function traces (gateway: TestGateway): string {
-  const files = dataFiles(gateway.dataDirectory).map(({ bytes }) => bytes.toString('latin1'))
+function readStoredText (gateway: TestGateway): string {
+  const files = listDataFiles(gateway.dataDirectory).map(({ bytes }) => bytes.toString('latin1'))
   return [...files, JSON.stringify(gateway.logged())].join('\n')
 }
 
 test('a new key opens the API with the secret that its page shows, by the very line that stands beside it', async t => {
   const gateway = await startGateway(t)
-  const { admin, path } = await adminOf(gateway)
+  const { admin, path } = await signInAdmin(gateway)
   const made = await admin.post(
     `${path}/new`,
-    { ...good, once: newIdempotencyToken(), name: ' intake form ' },
+    { ...validForm, once: createIdempotencyToken(), name: ' intake form ' },
     `${path}/new`
   )
   t.equal(made.status, 201)
   t.equal(made.headers['cache-control'], 'no-store')
-  const secret = secretOn(made)
+  const secret = extractSecret(made)
   t.match(made.text, `/v1/patients -H 'x-api-key: ${secret}'`)
   await gateway.catchUp()
   t.equal((await gateway.inject({ url: '/v1/patients', headers: { 'x-api-key': secret } })).statusCode, 200)
@@ -51,25 +51,25 @@ test('a new key opens the API with the secret that its page shows, by the very l
 
 test('a secret is shown once: not on any page after it, nor in the database, a session, a cookie or the log', async t => {
   const gateway = await startGateway(t)
-  const { admin, tenantId, path } = await adminOf(gateway)
-  const form = { ...good, once: newIdempotencyToken(), name: 'shown once' }
+  const { admin, tenantId, path } = await signInAdmin(gateway)
+  const form = { ...validForm, once: createIdempotencyToken(), name: 'shown once' }
   const made = await admin.post(`${path}/new`, form, `${path}/new`)
-  const secret = secretOn(made)
+  const secret = extractSecret(made)
   const keyId = /\/dashboard\/keys\/(key-[a-z0-9]+)/.exec(made.html)![1]!
   const rolled = await admin.post(`/dashboard/keys/${keyId}/roll`, { overlap: '1h' })
   const token = await admin.post(`/dashboard/organizations/${tenantId}/tokens`, {
-    once: newIdempotencyToken(),
+    once: createIdempotencyToken(),
     name: 'a program',
     role: 'viewer'
   })
   const invitation = await admin.post(`/dashboard/organizations/${tenantId}/members`, {
-    once: newIdempotencyToken(),
+    once: createIdempotencyToken(),
     email: 'bob@example.org',
     role: 'viewer'
   })
   const secrets = [
     secret,
-    secretOn(rolled),
+    extractSecret(rolled),
     /cg_control_\w{49}/.exec(token.html)![0],
     /\/invitations\/(\w{43})/.exec(invitation.html)![1]!
   ]
@@ -84,18 +84,18 @@ test('a secret is shown once: not on any page after it, nor in the database, a s
       `/dashboard/organizations/${tenantId}/audit`
     ].map(async page => (await admin.get(page)).html)
   )
-  const left = [...again, traces(gateway), JSON.stringify([...admin.cookies])].join('\n')
+  const left = [...again, readStoredText(gateway), JSON.stringify([...admin.cookies])].join('\n')
   for (const one of secrets) t.notOk(left.includes(one))
   t.ok(left.includes(keyId))
 })
 
 test('a form that is sent twice makes one key, token, invitation or organization, and says so, without another secret', async t => {
   const gateway = await startGateway(t)
-  const { tenantId, path } = await adminOf(gateway)
-  const operator = await signedIn(gateway, { role: 'operator' })
+  const { tenantId, path } = await signInAdmin(gateway)
+  const operator = await createSignedInVisitor(gateway, { role: 'operator' })
   const organization = `/dashboard/organizations/${tenantId}`
   const forms = [
-    [`${path}/new`, { ...good, name: 'one' }],
+    [`${path}/new`, { ...validForm, name: 'one' }],
     [`${organization}/tokens`, { name: 'one', role: 'viewer' }],
     [`${organization}/members`, { email: 'one@example.org', role: 'viewer' }],
     ['/dashboard/organizations/new', { name: 'one', plan: 'pro' }],
@@ -103,18 +103,18 @@ test('a form that is sent twice makes one key, token, invitation or organization
     ['/dashboard/operators', { email: 'one@example.org', role: 'operator' }]
   ] as const
   for (const [to, fields] of forms) {
-    const _csrf = await operator.token()
-    const form = { ...fields, _csrf, once: newIdempotencyToken() }
-    const answers = await Promise.all([operator.send(to, form), operator.send(to, form)])
+    const _csrf = await operator.fetchToken()
+    const form = { ...fields, _csrf, once: createIdempotencyToken() }
+    const responses = await Promise.all([operator.send(to, form), operator.send(to, form)])
     t.same(
-      answers.map(({ status }) => status).sort(),
-      [answers.find(({ status }) => status < 400)!.status, 409].sort(),
+      responses.map(({ status }) => status).sort(),
+      [responses.find(({ status }) => status < 400)!.status, 409].sort(),
       to
     )
-    const late = await operator.send(to, form)
-    t.equal(late.status, 409)
-    t.match(late.text, /already sent/)
-    t.notMatch(late.html, secretForm)
+    const repeated = await operator.send(to, form)
+    t.equal(repeated.status, 409)
+    t.match(repeated.text, /already sent/)
+    t.notMatch(repeated.html, secretForm)
   }
   t.equal((await gateway.control.keys.list(tenantId)).length, 1)
   t.equal((await gateway.control.tokens.list(tenantId)).length, 1)
@@ -124,15 +124,15 @@ test('a form that is sent twice makes one key, token, invitation or organization
 
 test("what marks a form as one is the organization's own: another one that knows it makes its key as ever", async t => {
   const gateway = await startGateway(t)
-  const [one, other] = [await adminOf(gateway), await adminOf(gateway)]
-  const form = { ...good, once: newIdempotencyToken(), name: 'the same mark' }
+  const [one, other] = [await signInAdmin(gateway), await signInAdmin(gateway)]
+  const form = { ...validForm, once: createIdempotencyToken(), name: 'the same mark' }
   t.equal((await one.admin.post(`${one.path}/new`, form)).status, 201)
   t.equal((await other.admin.post(`${other.path}/new`, form)).status, 201)
 })
 
 test('a form that can\'t be fulfilled is shown again with what was typed and what to do', async t => {
   const gateway = await startGateway(t)
-  const { admin, tenantId, path } = await adminOf(gateway)
+  const { admin, tenantId, path } = await signInAdmin(gateway)
   const typed = { name: 'typed before' }
   for (const [wrong, words] of [
     [{ name: ' ' }, /A name must have 1 to 200 characters/],
@@ -141,20 +141,20 @@ test('a form that can\'t be fulfilled is shown again with what was typed and wha
     [{ lastDay: '2020-01-01' }, /time in the future/],
     [{ lastDay: 'soon' }, /Write the last day as/]
   ] as const) {
-    const answer = await admin.post(`${path}/new`, { ...good, ...typed, ...wrong, once: newIdempotencyToken() })
-    t.equal(answer.status, 422)
-    t.match(answer.text, words)
-    if (!('name' in wrong)) t.match(answer.html, /value="typed before"/)
-    t.match(answer.html, /role="alert"/)
+    const response = await admin.post(`${path}/new`, { ...validForm, ...typed, ...wrong, once: createIdempotencyToken() })
+    t.equal(response.status, 422)
+    t.match(response.text, words)
+    if (!('name' in wrong)) t.match(response.html, /value="typed before"/)
+    t.match(response.html, /role="alert"/)
   }
   t.equal((await gateway.control.keys.list(tenantId)).length, 0)
 })
 
 test('a key works through its last day, until midnight UTC', async t => {
   const gateway = await startGateway(t)
-  const { admin, tenantId, path } = await adminOf(gateway)
+  const { admin, tenantId, path } = await signInAdmin(gateway)
   t.equal(
-    (await admin.post(`${path}/new`, { ...good, once: newIdempotencyToken(), name: 'until', lastDay: '2199-12-31' }))
+    (await admin.post(`${path}/new`, { ...validForm, once: createIdempotencyToken(), name: 'until', lastDay: '2199-12-31' }))
       .status,
     201
   )
@@ -167,7 +167,7 @@ test('a key works through its last day, until midnight UTC', async t => {
 
 test('rolling keeps the old key for the overlap that was chosen, and now means at once', async t => {
   const gateway = await startGateway(t)
-  const { admin, tenantId } = await adminOf(gateway)
+  const { admin, tenantId } = await signInAdmin(gateway)
   for (const [overlap, status] of [['7d', 200], ['now', 401]] as const) {
     const old = await gateway.createKey({ tenantId })
     const rolled = await admin.post(
@@ -180,7 +180,7 @@ test('rolling keeps the old key for the overlap that was chosen, and now means a
     const open = async (secret: string) =>
       (await gateway.inject({ url: '/v1/patients', headers: { 'x-api-key': secret } })).statusCode
     t.equal(await open(old.secret), status, `the old one after ${overlap}`)
-    t.equal(await open(secretOn(rolled)), 200, 'the new one')
+    t.equal(await open(extractSecret(rolled)), 200, 'the new one')
     const twice = await admin.post(`/dashboard/keys/${old.keyId}/roll`, { overlap })
     t.equal(twice.status, 409)
     t.match(twice.text, overlap === 'now' ? /was revoked\. Create a new one/ : /was already rolled/)
@@ -191,7 +191,7 @@ test('rolling keeps the old key for the overlap that was chosen, and now means a
 
 test('revoking asks first, with the name and the last use, and then tells on which gateways it is in force', async t => {
   const gateway = await startGateway(t)
-  const { admin, tenantId } = await adminOf(gateway)
+  const { admin, tenantId } = await signInAdmin(gateway)
   const { keyId, secret } = await gateway.createKey({ tenantId })
   const request = await admin.get(`/dashboard/keys/${keyId}/revoke`)
   t.match(request.text, /Revoke “a test key”\?.*last used: never/)
@@ -205,7 +205,7 @@ test('revoking asks first, with the name and the last use, and then tells on whi
 
 test('a change that a connected gateway has not taken yet is shown as on its way, with a link to look again; one that is cut off as such', async t => {
   const gateway = await startGateway(t)
-  const { admin, tenantId } = await adminOf(gateway)
+  const { admin, tenantId } = await signInAdmin(gateway)
   const { keyId } = await gateway.createKey({ tenantId })
   const behind = {
     name: 'gateway-behind',
@@ -221,13 +221,13 @@ test('a change that a connected gateway has not taken yet is shown as on its way
 
 test('a key is told to expire soon two weeks before, and a rolled one as rolled until it ends', async t => {
   const now = new Date('2026-06-15T12:00:00Z')
-  t.equal(conditionOf({}, now), 'good')
-  t.equal(conditionOf({ expiresAt: '2026-06-29T12:00:00.001Z' }, now), 'good')
-  t.equal(conditionOf({ expiresAt: '2026-06-29T12:00:00.000Z' }, now), 'expiring')
-  t.equal(conditionOf({ expiresAt: '2026-06-15T12:00:00.000Z' }, now), 'expired')
-  t.equal(conditionOf({ expiresAt: '2026-06-16T12:00:00.000Z', successor: 'key-b' }, now), 'rolled')
+  t.equal(getKeyStatus({}, now), 'good')
+  t.equal(getKeyStatus({ expiresAt: '2026-06-29T12:00:00.001Z' }, now), 'good')
+  t.equal(getKeyStatus({ expiresAt: '2026-06-29T12:00:00.000Z' }, now), 'expiring')
+  t.equal(getKeyStatus({ expiresAt: '2026-06-15T12:00:00.000Z' }, now), 'expired')
+  t.equal(getKeyStatus({ expiresAt: '2026-06-16T12:00:00.000Z', successor: 'key-b' }, now), 'rolled')
   t.equal(
-    conditionOf(
+    getKeyStatus(
       { expiresAt: '2026-06-16T12:00:00.000Z', successor: 'key-b', revokedAt: '2026-06-15T11:00:00.000Z' },
       now
     ),

@@ -1,11 +1,11 @@
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import t from 'tap'
-import { signedIn } from '../harness/dashboard.js'
+import { createSignedInVisitor } from '../harness/dashboard.js'
 import { startGateway, type TestGateway } from '../harness/gateway.js'
 
 /** What a browser sends of the form of settings as it came. */
-function formIn (html: string): Record<string, string> {
+function readForm (html: string): Record<string, string> {
   const inputs = [
     ...html.matchAll(/<input id="(name|datastore)" name="[^"]+" type="text" value="([^"]*)"/g),
     ...html.matchAll(/<input type="hidden" name="(_csrf|[a-z]+-before)" value="([^"]*)"/g)
@@ -18,18 +18,18 @@ t.test('a name that is changed in an old tab leaves the plan and the datastore t
   const gateway = await startGateway(t)
   const tenantId = await gateway.createOrganization('pro')
   const path = `/dashboard/organizations/${tenantId}`
-  const operator = await signedIn(gateway, { role: 'operator' })
-  const old = formIn((await operator.get(path)).html)
+  const operator = await createSignedInVisitor(gateway, { role: 'operator' })
+  const old = readForm((await operator.get(path)).html)
   await gateway.control.organizations.change(tenantId, { plan: 'enterprise', datastore: 'hospital-eu' }, 'test')
   const refused = await operator.send(path, { ...old, name: ' ' })
   t.equal(refused.status, 422)
-  t.match(await operator.send(path, { ...formIn(refused.html), name: 'Clinic North' }), { status: 303 })
+  t.match(await operator.send(path, { ...readForm(refused.html), name: 'Clinic North' }), { status: 303 })
   t.match(await gateway.control.organizations.find(tenantId), {
     name: 'Clinic North',
     plan: 'enterprise',
     datastore: 'hospital-eu'
   })
-  await operator.send(path, { ...formIn((await operator.get(path)).html), datastore: '' })
+  await operator.send(path, { ...readForm((await operator.get(path)).html), datastore: '' })
   t.match(await gateway.control.organizations.find(tenantId), { plan: 'enterprise', datastore: undefined })
 })
 
@@ -37,13 +37,13 @@ t.test('an organization whose plan is no longer configured gets no other one unl
   const gateway = await startGateway(t)
   const tenantId = await gateway.createOrganization('pro')
   const path = `/dashboard/organizations/${tenantId}`
-  const operator = await signedIn(gateway, { role: 'operator' })
+  const operator = await createSignedInVisitor(gateway, { role: 'operator' })
   const database = new Database(join(gateway.dataDirectory, 'control.db'))
   database.prepare('UPDATE organizations SET plan = ?').run('classic')
   database.close()
   const { html } = await operator.get(path)
   t.match(html, /<option value="classic" selected>classic \(no longer configured\)/)
-  t.equal((await operator.send(path, { ...formIn(html), name: 'Clinic North' })).status, 422)
+  t.equal((await operator.send(path, { ...readForm(html), name: 'Clinic North' })).status, 422)
   t.match(await gateway.control.organizations.find(tenantId), { plan: 'classic' })
 })
 
@@ -53,7 +53,7 @@ const plans = {
   enterprise: { requestsPerMinute: null, requestsPerMonth: null, overage: true }
 }
 
-async function operatorOf (gateway: TestGateway) {
+async function createOperatorClient (gateway: TestGateway) {
   const { secret } = await gateway.control.tokens.create({ role: 'operator', name: 'a test token' }, 'test')
   return async (method: 'GET' | 'POST' | 'PATCH', path: string, body?: object) => {
     const response = await gateway.inject({
@@ -70,7 +70,7 @@ t.test(
   'overage is on only where the plan has it: nobody can switch it on elsewhere, and no list says that it were',
   async t => {
     const gateway = await startGateway(t, { plans })
-    const send = await operatorOf(gateway)
+    const send = await createOperatorClient(gateway)
     const refused = { status: 422, body: { message: /has no overage/ } }
     t.match(await send('POST', 'organizations', { name: 'Clinic', plan: 'sandbox', overage: true }), refused)
     const {
@@ -87,7 +87,7 @@ t.test(
       (await send('GET', 'organizations')).body.data.find((one: { tenantId: string }) => one.tenantId === tenantId),
       { overage: false }
     )
-    const { text } = await (await signedIn(gateway, { role: 'operator' })).get('/dashboard/organizations')
+    const { text } = await (await createSignedInVisitor(gateway, { role: 'operator' })).get('/dashboard/organizations')
     t.match(text, /Clinic sandbox none /)
     t.match(text, /Hospital enterprise none /)
     t.match(
@@ -110,12 +110,12 @@ t.test(
 
 t.test('the end of the month tells of the switch for overage only who has one', async t => {
   const gateway = await startGateway(t, { plans })
-  for (const [plan, says] of [['sandbox', /^This plan has no overage/], ['pro', /^Turn on overage/]] as const) {
+  for (const [plan, message] of [['sandbox', /^This plan has no overage/], ['pro', /^Turn on overage/]] as const) {
     const { secret, tenantId } = await gateway.createKey({ plan, mode: 'live' })
     await gateway.control.organizations.change(tenantId, { overage: false }, 'test')
     await gateway.catchUp()
-    const ask = async () => await gateway.inject({ url: '/v1/patients/none', headers: { 'x-api-key': secret } })
-    t.equal((await ask()).statusCode, 404)
-    t.match((await ask()).json(), { code: 'MONTHLY_QUOTA_EXCEEDED', message: says }, plan)
+    const sendRequest = async () => await gateway.inject({ url: '/v1/patients/none', headers: { 'x-api-key': secret } })
+    t.equal((await sendRequest()).statusCode, 404)
+    t.match((await sendRequest()).json(), { code: 'MONTHLY_QUOTA_EXCEEDED', message }, plan)
   }
 })

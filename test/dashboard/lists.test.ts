@@ -1,10 +1,10 @@
 import t from 'tap'
-import { newIdempotencyToken } from '../../src/control-plane/store/context.js'
-import { controlServiceFor } from '../../src/control-plane/store/desk.js'
+import { createIdempotencyToken } from '../../src/control-plane/store/context.js'
+import { createControlService } from '../../src/control-plane/store/desk.js'
 import { toActor } from '../../src/control-plane/store/members.js'
-import { type Page, signedIn, visitor } from '../harness/dashboard.js'
+import { type Page, createSignedInVisitor, createVisitor } from '../harness/dashboard.js'
 import { startGateway, type TestGateway } from '../harness/gateway.js'
-import { until } from '../harness/until.js'
+import { waitUntil } from '../harness/until.js'
 
 t.test('the audit trail names what was revoked, and what a line is about', async t => {
   const gateway = await startGateway(t)
@@ -17,7 +17,7 @@ t.test('the audit trail names what was revoked, and what a line is about', async
   )
   await control.keys.revoke(keyId, 'member:ann@example.org')
   await control.tokens.revoke(tokenId, 'member:ann@example.org')
-  const viewer = await signedIn(gateway, { role: 'viewer', tenantId })
+  const viewer = await createSignedInVisitor(gateway, { role: 'viewer', tenantId })
   const path = `/dashboard/organizations/${tenantId}/audit`
   const { text } = await viewer.get(path)
   t.match(text, /revoked a token deployment /)
@@ -39,22 +39,22 @@ t.test('the audit trail tells people with the same address apart, in all that th
   const { control } = gateway
   const [tenantId, other] = [await gateway.createOrganization(), await gateway.createOrganization()]
   const [memberId, another] = [await join(gateway, tenantId), await join(gateway, other)]
-  const browser = visitor(gateway)
+  const browser = createVisitor(gateway)
   await browser.post('/dashboard/sign-in', { email, password }, '/dashboard/sign-in')
   await browser.post('/dashboard/choose-organization', { member: memberId }, '/dashboard/choose-organization')
   await control.members.changePassword(memberId, { current: password, requested: 'another sentence of mine' })
   t.same(
-    (await control.auditTrail({ entity: memberId, limit: 10 })).map(({ actor, action }) => `${actor}: ${action}`),
+    (await control.listAuditEntries({ entity: memberId, limit: 10 })).map(({ actor, action }) => `${actor}: ${action}`),
     [
       `member:${email} (${memberId}): password changed`,
       `member:${email} (${memberId}): signed in`,
       `member:${email} (${memberId}): member added`
     ]
   )
-  t.match(await control.auditTrail({ entity: another, limit: 1 }), [{ actor: `member:${email} (${another})` }])
-  const ann = await signedIn(gateway, { role: 'admin', tenantId, email: 'ann@example.org' })
-  await controlServiceFor(control, toActor(ann.member)).createKey({ tenantId, name: 'intake', mode: 'test' })
-  t.match(await control.auditTrail({ tenantId, limit: 1 }), [
+  t.match(await control.listAuditEntries({ entity: another, limit: 1 }), [{ actor: `member:${email} (${another})` }])
+  const ann = await createSignedInVisitor(gateway, { role: 'admin', tenantId, email: 'ann@example.org' })
+  await createControlService(control, toActor(ann.member)).createKey({ tenantId, name: 'intake', mode: 'test' })
+  t.match(await control.listAuditEntries({ tenantId, limit: 1 }), [
     { action: 'key created', actor: `member:ann@example.org (${ann.member.memberId})` }
   ])
   t.match((await ann.get(`/dashboard/organizations/${tenantId}/audit`)).text, `${email} ${memberId} signed in`)
@@ -64,7 +64,7 @@ t.test('a line from before members had their id in it is shown as it was', async
   const gateway = await startGateway(t)
   const tenantId = await gateway.createOrganization()
   await gateway.control.keys.create({ tenantId, name: 'intake', mode: 'test' }, `member:${email}`)
-  const viewer = await signedIn(gateway, { role: 'viewer', tenantId })
+  const viewer = await createSignedInVisitor(gateway, { role: 'viewer', tenantId })
   t.match((await viewer.get(`/dashboard/organizations/${tenantId}/audit`)).text, `${email} made a key`)
 })
 
@@ -74,10 +74,10 @@ t.test('the usage tells a key that was rolled from the key that followed it, whi
   const { secret: next, keyId: nextId } = await gateway.control.keys.roll(keyId, 3_600_000, 'test')
   await gateway.catchUp()
   for (const key of [secret, next]) await gateway.inject({ url: '/v1/patients', headers: { 'x-api-key': key } })
-  const admin = await signedIn(gateway, { role: 'admin', tenantId })
+  const admin = await createSignedInVisitor(gateway, { role: 'admin', tenantId })
   const read = async () => await admin.get(`/dashboard/organizations/${tenantId}/usage`)
   const isThere = ({ html }: Page) => [keyId, nextId].every(id => html.includes(`/keys/${id}"`))
-  await until(async () => isThere(await read()))
+  await waitUntil(async () => isThere(await read()))
   const { text } = await read()
   t.match(text, `a test key …${secret.slice(-4)} 1`)
   t.match(text, `a test key …${next.slice(-4)} 1`)
@@ -103,7 +103,7 @@ t.test('tokens are listed like keys: newest first, and those that ended after al
     await make('token four')
     await gateway.control.tokens.revoke(revoked.tokenId, 'test')
     clock.ms += 60_000
-    const operator = await signedIn(gateway, {
+    const operator = await createSignedInVisitor(gateway, {
       role: 'operator',
       email: `ada${clock.ms}@example.org`,
       now: new Date(clock.ms)
@@ -130,15 +130,15 @@ t.test(
   async t => {
     const gateway = await startGateway(t, { plans, now: () => new Date('2030-01-15T12:00:00Z') })
     const { secret, tenantId } = await gateway.createKey({ plan: 'large', mode: 'live' })
-    const ask = async (path: string) =>
+    const getJson = async (path: string) =>
       (await gateway.inject({ url: `/v1/${path}`, headers: { 'x-api-key': secret } })).json()
-    for (let i = 0; i < 4; i++) await ask('patients/none')
+    for (let i = 0; i < 4; i++) await getJson('patients/none')
     await gateway.control.organizations.change(tenantId, { plan: 'small' }, 'test')
     await gateway.catchUp()
-    const { data } = await ask('usage')
+    const { data } = await getJson('usage')
     t.match(data, { plan: 'small', limit: 2, used: 5, overage: 3 })
-    const bill = async () => await gateway.control.usage.bill(tenantId, '2030-01')
-    await until(async () => (await bill()).counted === 5)
+    const bill = async () => await gateway.control.usage.getBill(tenantId, '2030-01')
+    await waitUntil(async () => (await bill()).counted === 5)
     t.match(await bill(), { overage: 1, amount: '0.003' })
     t.notOk('overageAmount' in data)
   }
@@ -156,7 +156,7 @@ t.test('every page of an organization says which one it is, once, to its people 
     `keys/${keyId}/roll`
   ]
   for (const role of ['admin', 'operator'] as const) {
-    const person = await signedIn(gateway, { role, ...(role === 'admin' ? { tenantId } : {}) })
+    const person = await createSignedInVisitor(gateway, { role, ...(role === 'admin' ? { tenantId } : {}) })
     for (const path of pages) {
       const { html } = await person.get(`/dashboard/${path}`)
       const [head, main] = html.split('<main')
@@ -166,26 +166,26 @@ t.test('every page of an organization says which one it is, once, to its people 
   }
 })
 
-const titleOf = ({ html }: { readonly html: string }): string => /<title>(.*)<\/title>/.exec(html)![1]!
+const extractTitle = ({ html }: { readonly html: string }): string => /<title>(.*)<\/title>/.exec(html)![1]!
 
 t.test('the title of a page names its organization, and says first that a form was refused', async t => {
   const gateway = await startGateway(t)
   const { tenantId } = await gateway.control.organizations.create({ name: 'Clinic', plan: 'pro' }, 'test')
-  const operator = await signedIn(gateway, { role: 'operator' })
+  const operator = await createSignedInVisitor(gateway, { role: 'operator' })
   const path = `/dashboard/organizations/${tenantId}`
-  t.equal(titleOf(await operator.get(path)), 'Overview · Clinic · clinigate')
-  t.equal(titleOf(await operator.get(`${path}/keys`)), 'Keys · Clinic · clinigate')
-  t.equal(titleOf(await operator.get('/dashboard/tokens')), 'Tokens · clinigate')
-  t.equal(titleOf(await operator.post(`${path}/keys/new`, { name: ' ' })), 'Error: New key · Clinic · clinigate')
+  t.equal(extractTitle(await operator.get(path)), 'Overview · Clinic · clinigate')
+  t.equal(extractTitle(await operator.get(`${path}/keys`)), 'Keys · Clinic · clinigate')
+  t.equal(extractTitle(await operator.get('/dashboard/tokens')), 'Tokens · clinigate')
+  t.equal(extractTitle(await operator.post(`${path}/keys/new`, { name: ' ' })), 'Error: New key · Clinic · clinigate')
 })
 
 t.test('a new key is shown with a request that it may make, and a key that only writes with none', async t => {
   const gateway = await startGateway(t)
   const tenantId = await gateway.createOrganization()
-  const admin = await signedIn(gateway, { role: 'admin', tenantId })
+  const admin = await createSignedInVisitor(gateway, { role: 'admin', tenantId })
   for (const scopes of ['*', 'read', 'write']) {
     const { text } = await admin.post(`/dashboard/organizations/${tenantId}/keys/new`, {
-      once: newIdempotencyToken(),
+      once: createIdempotencyToken(),
       name: 'Intake form',
       mode: 'test',
       scopes

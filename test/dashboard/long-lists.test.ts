@@ -1,12 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { test } from 'tap'
-import { signedIn } from '../harness/dashboard.js'
+import { createSignedInVisitor } from '../harness/dashboard.js'
 import { startGateway, type TestGateway } from '../harness/gateway.js'
 
 /** Adds people to an organization, with names in the order in which they come. */
 async function addMembers ({ control }: TestGateway, tenantId: string, count: number): Promise<void> {
   for (let at = 1; at <= count; at++) {
-    await control.members.fromProvider({
+    await control.members.upsertFromProvider({
       issuer: 'https://login.example.org',
       subject: `${tenantId} ${at}`,
       email: `p${at}@clinic.example`,
@@ -21,7 +21,7 @@ test('a long list is shown a page at a time, and any row is on one of them', asy
   const gateway = await startGateway(t)
   const tenantId = await gateway.createOrganization()
   await addMembers(gateway, tenantId, 120)
-  const operator = await signedIn(gateway, { role: 'operator' })
+  const operator = await createSignedInVisitor(gateway, { role: 'operator' })
   const path = `/dashboard/organizations/${tenantId}/members`
   const seen = new Set<string>()
   for (let next: string | undefined = path; next !== undefined;) {
@@ -43,7 +43,7 @@ test('a long list is searched by parts of names, and the search is kept from pag
   const gateway = await startGateway(t)
   const tenantId = await gateway.createOrganization()
   await addMembers(gateway, tenantId, 70)
-  const operator = await signedIn(gateway, { role: 'operator' })
+  const operator = await createSignedInVisitor(gateway, { role: 'operator' })
   const path = `/dashboard/organizations/${tenantId}/members`
   t.same((await operator.get(`${path}?search=${encodeURIComponent('PERSON 66.')}`)).text.match(/Person \d+\./g), [
     'Person 66.'
@@ -63,18 +63,18 @@ test('keys are found by name, by id and by the end of their secret; those that e
   }
   const [first, second] = [made[0]!, made[1]!]
   await gateway.control.keys.revoke(made[54]!.keyId, 'test')
-  const viewer = await signedIn(gateway, { role: 'viewer', tenantId })
+  const viewer = await createSignedInVisitor(gateway, { role: 'viewer', tenantId })
   const path = `/dashboard/organizations/${tenantId}/keys`
-  const namesAt = async (query: string) => (await viewer.get(`${path}?${query}`)).text.match(/key \d+\./g)
-  t.same(await namesAt('page=2'), ['key 4.', 'key 3.', 'key 2.', 'key 1.', 'key 55.'])
-  t.same(await namesAt(`search=${first.keyId}`), ['key 1.'])
-  t.ok((await namesAt(`search=${second.secret.slice(-4)}`))!.includes('key 2.'))
+  const listNames = async (query: string) => (await viewer.get(`${path}?${query}`)).text.match(/key \d+\./g)
+  t.same(await listNames('page=2'), ['key 4.', 'key 3.', 'key 2.', 'key 1.', 'key 55.'])
+  t.same(await listNames(`search=${first.keyId}`), ['key 1.'])
+  t.ok((await listNames(`search=${second.secret.slice(-4)}`))!.includes('key 2.'))
   t.notMatch((await viewer.get(`${path}?search=none`)).text, /No active keys/)
 })
 
 test('a short list has neither pages nor a search', async t => {
   const gateway = await startGateway(t)
-  const operator = await signedIn(gateway, { role: 'operator' })
+  const operator = await createSignedInVisitor(gateway, { role: 'operator' })
   for (const path of [
     'organizations',
     'operators',

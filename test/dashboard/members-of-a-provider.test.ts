@@ -1,6 +1,6 @@
 import { test } from 'tap'
-import { newIdempotencyToken } from '../../src/control-plane/store/context.js'
-import { signedIn } from '../harness/dashboard.js'
+import { createIdempotencyToken } from '../../src/control-plane/store/context.js'
+import { createSignedInVisitor } from '../harness/dashboard.js'
 import { startGateway } from '../harness/gateway.js'
 
 test('where people sign in at a provider alone, nobody is invited by a link that would lead nowhere', async t => {
@@ -8,16 +8,16 @@ test('where people sign in at a provider alone, nobody is invited by a link that
   for (const localAccounts of [true, false]) {
     const gateway = await startGateway(t, { config: { dashboard: { localAccounts, oidc } } })
     const tenantId = await gateway.createOrganization()
-    const admin = await signedIn(gateway, { role: 'admin', tenantId })
+    const admin = await createSignedInVisitor(gateway, { role: 'admin', tenantId })
     const path = `/dashboard/organizations/${tenantId}/members`
     const { html, status } = await admin.get(path)
     t.equal(status, 200)
     t.equal(html.includes(`action="${path}"`), localAccounts)
     const sent = await admin.send(path, {
-      _csrf: await admin.token(),
+      _csrf: await admin.fetchToken(),
       email: 'bob@example.org',
       role: 'viewer',
-      once: newIdempotencyToken()
+      once: createIdempotencyToken()
     })
     t.equal(sent.status, localAccounts ? 201 : 404)
     t.equal((await gateway.control.invitations.list(tenantId)).length, localAccounts ? 1 : 0)

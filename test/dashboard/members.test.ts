@@ -1,19 +1,19 @@
 import t, { type Test } from 'tap'
-import { newIdempotencyToken } from '../../src/control-plane/store/context.js'
-import { command } from '../cli/command.js'
-import { newSession, type Page, signedIn, visitor, type Visitor } from '../harness/dashboard.js'
+import { createIdempotencyToken } from '../../src/control-plane/store/context.js'
+import { runCommand } from '../cli/command.js'
+import { createSession, type Page, createSignedInVisitor, createVisitor, type Visitor } from '../harness/dashboard.js'
 import { startGateway } from '../harness/gateway.js'
 
 t.test('a good key is renamed in the dashboard, over the API and by command, and the audit trail says by whom', async t => {
   const gateway = await startGateway(t)
   const { tenantId, keyId, secret } = await gateway.createKey()
-  const admin = await signedIn(gateway, { role: 'admin', tenantId, email: 'ann@example.org' })
+  const admin = await createSignedInVisitor(gateway, { role: 'admin', tenantId, email: 'ann@example.org' })
   const path = `/dashboard/keys/${keyId}`
   t.match((await admin.get(path)).html, `href="${path}/rename"`)
   t.match((await admin.get(`${path}/rename`)).html, /name="name" type="text" value="a test key"/)
   t.match(await admin.post(`${path}/rename`, { name: ' Intake form ' }), { status: 303, headers: { location: path } })
   t.match((await admin.get(path)).text, /Key renamed\. .*Intake form/)
-  t.match(await gateway.control.auditTrail({ tenantId, entity: keyId, limit: 1 }), [
+  t.match(await gateway.control.listAuditEntries({ tenantId, entity: keyId, limit: 1 }), [
     { action: 'key changed', actor: /^member:ann@example\.org /, detail: { name: 'Intake form' } }
   ])
   t.match((await admin.get(`/dashboard/organizations/${tenantId}/audit`)).text, /changed a key name: Intake form/)
@@ -40,7 +40,7 @@ t.test('a good key is renamed in the dashboard, over the API and by command, and
   t.match(await patch({}), { status: 422 })
   t.match(await patch({ name: 'a line\nand another' }), { status: 422, message: /all of them visible/ })
 
-  const renamed = await command(
+  const renamed = await runCommand(
     { CONTROL_TOKEN: token, CONTROL_URL: gateway.url },
     'keys',
     'rename',
@@ -61,8 +61,8 @@ t.test('a good key is renamed in the dashboard, over the API and by command, and
 t.test('a name that is refused stays in the form; a viewer renames nothing, nor does anybody a key that was revoked', async t => {
   const gateway = await startGateway(t)
   const { tenantId, keyId } = await gateway.createKey()
-  const admin = await signedIn(gateway, { role: 'admin', tenantId })
-  const viewer = await signedIn(gateway, { role: 'viewer', tenantId })
+  const admin = await createSignedInVisitor(gateway, { role: 'admin', tenantId })
+  const viewer = await createSignedInVisitor(gateway, { role: 'viewer', tenantId })
   const path = `/dashboard/keys/${keyId}`
   const refused = await admin.post(`${path}/rename`, { name: 'x'.repeat(201) })
   t.match(refused, { status: 422, text: /A name must have 1 to 200 characters/ })
@@ -81,14 +81,14 @@ t.test('a name that is refused stays in the form; a viewer renames nothing, nor 
 t.test('a member is not invited to the same organization again, but may be to another one', async t => {
   const gateway = await startGateway(t)
   const tenantId = await gateway.createOrganization()
-  const admin = await signedIn(gateway, { role: 'admin', tenantId })
+  const admin = await createSignedInVisitor(gateway, { role: 'admin', tenantId })
   const people = `/dashboard/organizations/${tenantId}/members`
   const { token } = await gateway.control.invitations.create(
     { tenantId, email: 'ann@clinic.example', role: 'viewer' },
     'test'
   )
   await gateway.control.invitations.accept(token, { name: 'Ann', password: 'a sentence for a test' })
-  const refused = await admin.post(people, { once: newIdempotencyToken(), email: 'Ann@clinic.example', role: 'admin' })
+  const refused = await admin.post(people, { once: createIdempotencyToken(), email: 'Ann@clinic.example', role: 'admin' })
   t.equal(refused.status, 409)
   t.match(refused.text, /Someone with this address is already a member/)
   t.match(refused.html, /value="Ann@clinic\.example"/, 'the form is there to write another address')
@@ -110,14 +110,14 @@ t.test('the link of an invitation that was used says so, with the words for a li
   )
   await gateway.control.invitations.accept(token, { name: 'Ann', password: 'a sentence for a test' })
   const [used, never] = await Promise.all(
-    [token, 'A'.repeat(43)].map(one => visitor(gateway).get(`/dashboard/invitations/${one}`))
+    [token, 'A'.repeat(43)].map(one => createVisitor(gateway).get(`/dashboard/invitations/${one}`))
   )
   t.equal(used!.status, 404)
   t.match(used!.text, /used, withdrawn or has expired; ask for a new one/)
   t.equal(used!.text, never!.text)
 })
 
-async function twoAdmins (t: Test) {
+async function createTwoAdmins (t: Test) {
   const gateway = await startGateway(t)
   const tenantId = await gateway.createOrganization()
   const join = async (name: string) => {
@@ -128,18 +128,18 @@ async function twoAdmins (t: Test) {
     return await gateway.control.invitations.accept(token, { name, password: 'a sentence for a test' })
   }
   const [ann, bob] = [await join('Ann'), await join('Bob')]
-  const browser = visitor(gateway)
-  browser.cookies.set('clinigate-session', await newSession(gateway, ann.memberId))
+  const browser = createVisitor(gateway)
+  browser.cookies.set('clinigate-session', await createSession(gateway, ann.memberId))
   return { gateway, path: `/dashboard/organizations/${tenantId}/members`, ann, bob, browser }
 }
 
 /** The page at the end of a way. */
-async function followed (browser: Visitor, page: Page): Promise<Page> {
-  return page.status === 303 ? await followed(browser, await browser.get(String(page.headers.location))) : page
+async function followRedirects (browser: Visitor, page: Page): Promise<Page> {
+  return page.status === 303 ? await followRedirects(browser, await browser.get(String(page.headers.location))) : page
 }
 
 t.test('a change of a role is asked for first, and one\'s own with what cannot be undone', async t => {
-  const { gateway, path, ann, bob, browser } = await twoAdmins(t)
+  const { gateway, path, ann, bob, browser } = await createTwoAdmins(t)
   const list = await browser.get(path)
   for (const { memberId } of [ann, bob]) {
     t.match(list.html, `href="/dashboard/members/${memberId}/role"`)
@@ -151,7 +151,7 @@ t.test('a change of a role is asked for first, and one\'s own with what cannot b
     /Make Bob viewer\? bob@example\.org will see everything and change nothing\. They are signed out everywhere/
   )
   t.notMatch(request.text, /yourself/)
-  t.match(await followed(browser, await browser.post(`/dashboard/members/${bob.memberId}/role`, { role: 'viewer' })), {
+  t.match(await followRedirects(browser, await browser.post(`/dashboard/members/${bob.memberId}/role`, { role: 'viewer' })), {
     status: 200,
     text: /Bob is now viewer/
   })
@@ -162,17 +162,17 @@ t.test('a change of a role is asked for first, and one\'s own with what cannot b
 
   t.match((await browser.get(`/dashboard/members/${ann.memberId}/role`)).text, /You cannot make yourself admin again/)
   t.match(
-    (await followed(browser, await browser.post(`/dashboard/members/${ann.memberId}/role`, { role: 'viewer' }))).text,
+    (await followRedirects(browser, await browser.post(`/dashboard/members/${ann.memberId}/role`, { role: 'viewer' }))).text,
     /You are now viewer\. Sign in again\. Sign in/
   )
-  browser.cookies.set('clinigate-session', await newSession(gateway, ann.memberId))
+  browser.cookies.set('clinigate-session', await createSession(gateway, ann.memberId))
   t.match(await browser.get(`/dashboard/members/${bob.memberId}/role`), { status: 403 }, 'a viewer is not asked')
 })
 
 t.test('whoever removes themselves is told so, and not that a session ended', async t => {
-  const { path, ann, browser } = await twoAdmins(t)
+  const { path, ann, browser } = await createTwoAdmins(t)
   t.match((await browser.get(`/dashboard/members/${ann.memberId}/remove`)).text, /This is you\./)
-  const end = await followed(browser, await browser.post(`/dashboard/members/${ann.memberId}/remove`))
+  const end = await followRedirects(browser, await browser.post(`/dashboard/members/${ann.memberId}/remove`))
   t.match(end.text, /You are no longer a member\./)
   t.notMatch(end.text, /session has ended/)
   t.match(await browser.get(path), { status: 303 })
@@ -182,8 +182,8 @@ t.test('a role that a provider gives is changed there alone, for it would be bac
   const gateway = await startGateway(t)
   const { control } = gateway
   const tenantId = await gateway.createOrganization()
-  const { member: { memberId } } = await signedIn(gateway, { role: 'admin', tenantId, email: 'bob@example.org' })
-  const ann = await signedIn(gateway, { role: 'admin', tenantId, email: 'ann@example.org' })
+  const { member: { memberId } } = await createSignedInVisitor(gateway, { role: 'admin', tenantId, email: 'bob@example.org' })
+  const ann = await createSignedInVisitor(gateway, { role: 'admin', tenantId, email: 'ann@example.org' })
   const page = await ann.post(`/dashboard/members/${memberId}/role`, { role: 'viewer' })
   t.match(page, { status: 409, text: /role comes from .* provider\. Change it there\./ })
   const { secret } = await control.tokens.create({ tenantId, role: 'admin', name: 'test' }, 'test')
@@ -201,7 +201,7 @@ t.test('a role that a provider gives is changed there alone, for it would be bac
 t.test('whoever removes somebody who comes from a provider is told that this does not keep them out', async t => {
   const gateway = await startGateway(t)
   const tenantId = await gateway.createOrganization()
-  const { member: bob } = await signedIn(gateway, { role: 'viewer', tenantId, email: 'bob@example.org' })
+  const { member: bob } = await createSignedInVisitor(gateway, { role: 'viewer', tenantId, email: 'bob@example.org' })
   const { token } = await gateway.control.invitations.create(
     { tenantId, email: 'cleo@example.org', role: 'viewer' },
     'test'
@@ -210,13 +210,13 @@ t.test('whoever removes somebody who comes from a provider is told that this doe
     name: 'Cleo',
     password: 'a sentence that only I know'
   })
-  const ann = await signedIn(gateway, { role: 'admin', tenantId, email: 'ann@example.org' })
-  const requested = async (memberId: string) => (await ann.get(`/dashboard/members/${memberId}/remove`)).text
+  const ann = await createSignedInVisitor(gateway, { role: 'admin', tenantId, email: 'ann@example.org' })
+  const getRemovalText = async (memberId: string) => (await ann.get(`/dashboard/members/${memberId}/remove`)).text
   const never = /can’t sign in again/
-  t.match(await requested(cleo.memberId), never)
-  t.notMatch(await requested(bob.memberId), never)
+  t.match(await getRemovalText(cleo.memberId), never)
+  t.notMatch(await getRemovalText(bob.memberId), never)
   t.match(
-    await requested(bob.memberId),
+    await getRemovalText(bob.memberId),
     /come back with their next sign-in unless they are removed at the provider too/
   )
   const { paths } = (await gateway.inject({ url: '/control/v1/openapi.json' })).json()

@@ -1,14 +1,14 @@
 import { test, type Test } from 'tap'
-import { freePort } from '../harness/free-port.js'
+import { findFreePort } from '../harness/free-port.js'
 import { startGateway } from '../harness/gateway.js'
-import { visitor, type Visitor } from '../harness/dashboard.js'
+import { createVisitor, type Visitor } from '../harness/dashboard.js'
 import { startProvider, type Person, type TestProvider } from '../harness/oidc.js'
 
 const publicUrl = 'http://127.0.0.1:4999'
 const callbackUrl = `${publicUrl}/dashboard/oidc/callback`
 const secret = 'the-client-secret-of-the-dashboard'
 
-async function scene (
+async function startOidcGateway (
   t: Test,
   request: Partial<Parameters<typeof startProvider>[1]> = { secret },
   settings: object = {}
@@ -23,7 +23,7 @@ async function scene (
 }
 
 /** Goes to the provider as a person and comes back with what it gave. @returns path and query of the callback */
-async function journey (
+async function visitProvider (
   browser: Visitor,
   provider: TestProvider,
   person: Person,
@@ -41,8 +41,8 @@ async function journey (
 const ann = { sub: 'ann', email: 'Ann@Example.org', email_verified: true, name: 'Ann <b>Example</b>' }
 
 test('who signs in at the provider becomes a member of the organization and role that it names', async t => {
-  const { provider, gateway, tenantId } = await scene(t)
-  const browser = visitor(gateway)
+  const { provider, gateway, tenantId } = await startOidcGateway(t)
+  const browser = createVisitor(gateway)
   const request = new URL(String((await browser.get('/dashboard/oidc/start')).headers.location)).searchParams
   t.match(Object.fromEntries(request), {
     response_type: 'code',
@@ -55,7 +55,7 @@ test('who signs in at the provider becomes a member of the organization and role
       request.get('nonce')!.length >= 32 &&
       request.get('code_challenge')!.length === 43
   )
-  const back = await journey(browser, provider, { ...ann, role: 'admin', organization: tenantId })
+  const back = await visitProvider(browser, provider, { ...ann, role: 'admin', organization: tenantId })
   const arrived = await browser.get(back)
   t.equal(arrived.status, 303)
   t.equal(arrived.headers.location, '/dashboard')
@@ -69,43 +69,43 @@ test('who signs in at the provider becomes a member of the organization and role
 })
 
 test('a callback that was used before opens nothing, though all that the browser had is sent again', async t => {
-  const { provider, gateway, tenantId } = await scene(t)
-  const browser = visitor(gateway)
-  const back = await journey(browser, provider, { ...ann, role: 'viewer', organization: tenantId })
-  const kept = browser.cookies.get('clinigate-provider')!
+  const { provider, gateway, tenantId } = await startOidcGateway(t)
+  const browser = createVisitor(gateway)
+  const back = await visitProvider(browser, provider, { ...ann, role: 'viewer', organization: tenantId })
+  const cookie = browser.cookies.get('clinigate-provider')!
   t.equal((await browser.get(back)).status, 303)
   t.equal((await browser.get(back)).status, 400, 'the browser has forgotten')
-  const thief = visitor(gateway)
-  thief.cookies.set('clinigate-provider', kept)
+  const thief = createVisitor(gateway)
+  thief.cookies.set('clinigate-provider', cookie)
   t.equal((await thief.get(back)).status, 400, 'the provider has not')
   t.notOk(thief.cookies.has('clinigate-session'))
 })
 
 test('a callback with another state, another nonce, another verifier or of another browser opens nothing', async t => {
-  const { provider, gateway, tenantId } = await scene(t)
+  const { provider, gateway, tenantId } = await startOidcGateway(t)
   const person = { ...ann, role: 'admin', organization: tenantId }
   const attempts: ReadonlyArray<readonly [string, (browser: Visitor) => Promise<string>]> = [
     [
       'state',
-      async browser => (await journey(browser, provider, person)).replace(/state=[^&]*/, 'state=of-somebody-else')
+      async browser => (await visitProvider(browser, provider, person)).replace(/state=[^&]*/, 'state=of-somebody-else')
     ],
-    ['no state', async browser => (await journey(browser, provider, person)).replace(/&?state=[^&]*/, '')],
+    ['no state', async browser => (await visitProvider(browser, provider, person)).replace(/&?state=[^&]*/, '')],
     [
       'nonce',
       async browser =>
-        await journey(browser, provider, person, url => url.searchParams.set('nonce', 'of-another-sign-in'))
+        await visitProvider(browser, provider, person, url => url.searchParams.set('nonce', 'of-another-sign-in'))
     ],
-    ['no nonce', async browser => await journey(browser, provider, person, url => url.searchParams.delete('nonce'))],
+    ['no nonce', async browser => await visitProvider(browser, provider, person, url => url.searchParams.delete('nonce'))],
     [
       'verifier',
       async browser => {
-        const back = await journey(browser, provider, person)
-        const { verifier, ...kept } = JSON.parse(
+        const back = await visitProvider(browser, provider, person)
+        const { verifier, ...rest } = JSON.parse(
           Buffer.from(browser.cookies.get('clinigate-provider')!, 'base64url').toString()
         )
         browser.cookies.set(
           'clinigate-provider',
-          Buffer.from(JSON.stringify({ ...kept, verifier: [...verifier].reverse().join('') })).toString('base64url')
+          Buffer.from(JSON.stringify({ ...rest, verifier: [...verifier].reverse().join('') })).toString('base64url')
         )
         return back
       }
@@ -113,29 +113,29 @@ test('a callback with another state, another nonce, another verifier or of anoth
     [
       'issuer',
       async browser =>
-        (await journey(browser, provider, person)).replace(/iss=[^&]*/, 'iss=https%3A%2F%2Fevil.example.org')
+        (await visitProvider(browser, provider, person)).replace(/iss=[^&]*/, 'iss=https%3A%2F%2Fevil.example.org')
     ],
     [
       'another browser',
       async browser => {
-        const back = await journey(browser, provider, person)
+        const back = await visitProvider(browser, provider, person)
         browser.cookies.clear()
         return back
       }
     ]
   ]
   for (const [what, attempt] of attempts) {
-    const browser = visitor(gateway)
-    const answer = await browser.get(await attempt(browser))
-    t.equal(answer.status, 400, what)
-    t.match(answer.text, /Sign-in failed/)
+    const browser = createVisitor(gateway)
+    const response = await browser.get(await attempt(browser))
+    t.equal(response.status, 400, what)
+    t.match(response.text, /Sign-in failed/)
     t.notOk(browser.cookies.has('clinigate-session'), `${what}: no session`)
   }
   t.same(await gateway.control.members.list(tenantId), [], 'nobody became a member')
 })
 
 test('whoever the provider gives no role, no organization or an unknown one gets a page that says so, and no account', async t => {
-  const { provider, gateway, tenantId } = await scene(t)
+  const { provider, gateway, tenantId } = await startOidcGateway(t)
   const other = await gateway.createOrganization()
   const refused: ReadonlyArray<readonly [Person, RegExp]> = [
     [{ ...ann, role: 'doctor', organization: tenantId }, /not given a role/],
@@ -148,10 +148,10 @@ test('whoever the provider gives no role, no organization or an unknown one gets
     [{ ...ann, email_verified: false, role: 'admin', organization: tenantId }, /not verified your email/]
   ]
   for (const [person, message] of refused) {
-    const browser = visitor(gateway)
-    const answer = await browser.get(await journey(browser, provider, person))
-    t.equal(answer.status, 403)
-    t.match(answer.text, message)
+    const browser = createVisitor(gateway)
+    const response = await browser.get(await visitProvider(browser, provider, person))
+    t.equal(response.status, 403)
+    t.match(response.text, message)
     t.notOk(browser.cookies.has('clinigate-session'))
   }
   t.same(
@@ -165,21 +165,21 @@ test('whoever the provider gives no role, no organization or an unknown one gets
 })
 
 test('the mightiest role counts, an operator needs no organization, and a role that is taken away ends the sessions at the next sign-in', async t => {
-  const { provider, gateway, tenantId } = await scene(
+  const { provider, gateway, tenantId } = await startOidcGateway(
     t,
-    { secret, method: 'client_secret_post', tellsInIdToken: true },
+    { secret, method: 'client_secret_post', includesClaimsInIdToken: true },
     { roles: { boss: 'operator', staff: 'viewer' } }
   )
-  const browser = visitor(gateway)
-  await browser.get(await journey(browser, provider, { ...ann, role: ['staff', 'boss', 'other'] }))
+  const browser = createVisitor(gateway)
+  await browser.get(await visitProvider(browser, provider, { ...ann, role: ['staff', 'boss', 'other'] }))
   t.match(await gateway.control.members.list(), [{ role: 'operator', email: 'ann@example.org' }])
   t.equal((await browser.get('/dashboard/operators')).status, 200)
   t.notOk(
     provider.requested.some(request => request.includes('/me')),
     'an ID token that says all needs no UserInfo'
   )
-  const elsewhere = visitor(gateway)
-  await elsewhere.get(await journey(elsewhere, provider, { ...ann, role: 'staff', organization: tenantId }))
+  const elsewhere = createVisitor(gateway)
+  await elsewhere.get(await visitProvider(elsewhere, provider, { ...ann, role: 'staff', organization: tenantId }))
   t.match(await gateway.control.members.list(tenantId), [{ role: 'viewer' }])
   t.equal(
     (await browser.get('/dashboard/operators')).headers.location,
@@ -188,17 +188,17 @@ test('the mightiest role counts, an operator needs no organization, and a role t
 })
 
 test('an address that has a password here is not taken over by a provider', async t => {
-  const { provider, gateway } = await scene(t)
+  const { provider, gateway } = await startOidcGateway(t)
   await gateway.control.members.createFirstOperator('ann@example.org', 'test')
-  const browser = visitor(gateway)
-  const answer = await browser.get(await journey(browser, provider, { ...ann, role: 'operator' }))
-  t.equal(answer.status, 403)
-  t.match(answer.text, /is already a member/)
+  const browser = createVisitor(gateway)
+  const response = await browser.get(await visitProvider(browser, provider, { ...ann, role: 'operator' }))
+  t.equal(response.status, 403)
+  t.match(response.text, /is already a member/)
   t.equal((await gateway.control.members.list()).length, 1)
 })
 
 test('a provider that is down stops neither the start nor passwords, and is found again when it is back', async t => {
-  const port = await freePort()
+  const port = await findFreePort()
   const first = await startProvider(t, { callbackUrl, port })
   await first.stop()
   const gateway = await startGateway(t, {
@@ -214,7 +214,7 @@ test('a provider that is down stops neither the start nor passwords, and is foun
       }
     }
   })
-  const browser = visitor(gateway)
+  const browser = createVisitor(gateway)
   const start = await browser.get('/dashboard/oidc/start')
   t.equal(start.status, 503)
   t.match(start.text, /does not answer/)
@@ -223,20 +223,20 @@ test('a provider that is down stops neither the start nor passwords, and is foun
   const provider = await startProvider(t, { callbackUrl, port })
   const tenantId = await gateway.createOrganization()
   t.equal(
-    (await browser.get(await journey(browser, provider, { ...ann, role: 'admin', organization: tenantId }))).status,
+    (await browser.get(await visitProvider(browser, provider, { ...ann, role: 'admin', organization: tenantId }))).status,
     303,
     'a public client, by PKCE alone'
   )
   await provider.stop()
   provider.person.current = { ...ann, role: 'admin', organization: tenantId }
-  const late = visitor(gateway)
-  t.equal((await late.get('/dashboard/oidc/callback?code=x&state=y')).status, 400)
+  const visitorAfterStop = createVisitor(gateway)
+  t.equal((await visitorAfterStop.get('/dashboard/oidc/callback?code=x&state=y')).status, 400)
 })
 
 test('nothing of a journey is logged, and the client secret is nowhere', async t => {
-  const { provider, gateway, tenantId } = await scene(t)
-  const browser = visitor(gateway)
-  const back = await journey(browser, provider, { ...ann, role: 'admin', organization: tenantId })
+  const { provider, gateway, tenantId } = await startOidcGateway(t)
+  const browser = createVisitor(gateway)
+  const back = await visitProvider(browser, provider, { ...ann, role: 'admin', organization: tenantId })
   const { state, nonce, verifier } = JSON.parse(
     Buffer.from(browser.cookies.get('clinigate-provider')!, 'base64url').toString()
   )

@@ -1,11 +1,11 @@
 import { test } from 'tap'
 import type { Role } from '../../src/config/actor.js'
 import type { Page } from '../harness/dashboard.js'
-import { signedIn, type Visitor } from '../harness/dashboard.js'
-import { dashboardRoutes, type DashboardRoute } from '../harness/dashboard-routes.js'
-import { dumpOf } from '../harness/dump.js'
+import { createSignedInVisitor, type Visitor } from '../harness/dashboard.js'
+import { listDashboardRoutes, type DashboardRoute } from '../harness/dashboard-routes.js'
+import { dumpControlDatabase } from '../harness/dump.js'
 import { startGateway, type TestGateway } from '../harness/gateway.js'
-import { newIdempotencyToken } from '../../src/control-plane/store/context.js'
+import { createIdempotencyToken } from '../../src/control-plane/store/context.js'
 
 /** What belongs to one organization, by the names that routes have for it. */
 type Ids = Readonly<Record<'tenantId' | 'keyId' | 'memberId' | 'invitationId' | 'tokenId' | 'webhookId', string>>
@@ -24,7 +24,7 @@ const byLink = /^\/dashboard\/(invitations\/:token|account\/sessions\/:\w+)(\/|$
 
 test('every id in a path is one that the probes know, but for the links of invitations', async t => {
   const { control } = await startGateway(t)
-  const names = (await dashboardRoutes(control))
+  const names = (await listDashboardRoutes(control))
     .filter(({ path }) => !byLink.test(path))
     .flatMap(({ path }) => [...path.matchAll(/:(\w+)/g)].map(([, name]) => name!))
   t.ok(names.length > 20)
@@ -35,31 +35,31 @@ for (const role of ['admin', 'viewer'] as const) {
   test(`${role}s of another organization learn nothing and change nothing on any page: what is not theirs is as what never was`, async t => {
     const gateway = await startGateway(t)
     const { control } = gateway
-    const others = await newIds(gateway)
-    const stranger = await signedIn(gateway, { role, tenantId: await gateway.createOrganization() })
-    const csrf = await stranger.token()
-    const probes = (await dashboardRoutes(control)).filter(({ path }) => path.includes(':') && !byLink.test(path))
+    const others = await createRecords(gateway)
+    const stranger = await createSignedInVisitor(gateway, { role, tenantId: await gateway.createOrganization() })
+    const csrf = await stranger.fetchToken()
+    const probes = (await listDashboardRoutes(control)).filter(({ path }) => path.includes(':') && !byLink.test(path))
     t.ok(probes.length > 20)
     for (const route of probes) {
-      const before = dumpOf(gateway)
-      const real = await ask(stranger, { route, ids: others, csrf })
-      const never = await ask(stranger, { route, ids: neverWere, csrf })
+      const before = dumpControlDatabase(gateway)
+      const real = await sendProbe(stranger, { route, ids: others, csrf })
+      const never = await sendProbe(stranger, { route, ids: neverWere, csrf })
       t.equal(real.status, 404, `${route.method} ${route.path}`)
-      t.same(comparable(real), comparable(never), `${route.method} ${route.path}: the same answer`)
-      t.same(dumpOf(gateway), before, `${route.method} ${route.path}: nothing changed`)
+      t.same(normalizePage(real), normalizePage(never), `${route.method} ${route.path}: the same answer`)
+      t.same(dumpControlDatabase(gateway), before, `${route.method} ${route.path}: nothing changed`)
     }
   })
 }
 
 test('the probes are real: the organization\'s own admin is let through with the same ids', async t => {
   const gateway = await startGateway(t)
-  const probes = (await dashboardRoutes(gateway.control)).filter(
+  const probes = (await listDashboardRoutes(gateway.control)).filter(
     ({ path }) => path.includes(':') && !byLink.test(path)
   )
   for (const route of probes) {
-    const ids = await newIds(gateway)
-    const admin = await signedIn(gateway, { role: 'admin', tenantId: ids.tenantId })
-    const { status } = await ask(admin, { route, ids, csrf: await admin.token() })
+    const ids = await createRecords(gateway)
+    const admin = await createSignedInVisitor(gateway, { role: 'admin', tenantId: ids.tenantId })
+    const { status } = await sendProbe(admin, { route, ids, csrf: await admin.fetchToken() })
     const isOperatorsOwn = route.method === 'POST' && route.path === '/dashboard/organizations/:tenantId'
     t.ok(
       isOperatorsOwn ? status === 403 : [200, 201, 303, 409].includes(status),
@@ -70,34 +70,34 @@ test('the probes are real: the organization\'s own admin is let through with the
 
 test('what concerns the service as a whole is refused to everybody but operators', async t => {
   const gateway = await startGateway(t)
-  const ids = await newIds(gateway)
-  const operatorsOwn = (await dashboardRoutes(gateway.control)).filter(({ path }) =>
+  const ids = await createRecords(gateway)
+  const operatorsOwn = (await listDashboardRoutes(gateway.control)).filter(({ path }) =>
     /^\/dashboard\/(organizations$|organizations\/new|operators|tokens$|audit$|gateways)/.test(path)
   )
   t.ok(operatorsOwn.length >= 8)
   for (const role of ['admin', 'viewer'] as const) {
-    const member = await signedIn(gateway, { role, tenantId: ids.tenantId })
-    const csrf = await member.token()
+    const member = await createSignedInVisitor(gateway, { role, tenantId: ids.tenantId })
+    const csrf = await member.fetchToken()
     for (const route of operatorsOwn) {
-      const before = dumpOf(gateway)
-      const { status, headers } = await ask(member, { route, ids, csrf })
+      const before = dumpControlDatabase(gateway)
+      const { status, headers } = await sendProbe(member, { route, ids, csrf })
       const isList = route.method === 'GET' && route.path === '/dashboard/organizations'
       if (isList) t.equal(headers.location, `/dashboard/organizations/${ids.tenantId}`)
       else t.equal(status, 403, `${role}: ${route.method} ${route.path}`)
-      t.same(dumpOf(gateway), before)
+      t.same(dumpControlDatabase(gateway), before)
     }
   }
 })
 
 test('a viewer sees every page of the organization, no form on it, and is refused every change', async t => {
   const gateway = await startGateway(t)
-  const ids = await newIds(gateway)
-  const viewer = await signedIn(gateway, { role: 'viewer', tenantId: ids.tenantId })
-  const csrf = await viewer.token()
-  const own = (await dashboardRoutes(gateway.control)).filter(({ path }) => path.includes(':') && !byLink.test(path))
+  const ids = await createRecords(gateway)
+  const viewer = await createSignedInVisitor(gateway, { role: 'viewer', tenantId: ids.tenantId })
+  const csrf = await viewer.fetchToken()
+  const own = (await listDashboardRoutes(gateway.control)).filter(({ path }) => path.includes(':') && !byLink.test(path))
   for (const route of own) {
-    const before = dumpOf(gateway)
-    const { status, html, headers } = await ask(viewer, { route, ids, csrf })
+    const before = dumpControlDatabase(gateway)
+    const { status, html, headers } = await sendProbe(viewer, { route, ids, csrf })
     const isForm = route.method === 'GET' && /\/(new|rename|roll|revoke|remove|role|password)$/.test(route.path)
     t.equal(status, route.method === 'POST' || isForm ? 403 : 200, `${route.method} ${route.path}`)
     // A file to be kept has no links at all.
@@ -113,34 +113,34 @@ test('a viewer sees every page of the organization, no form on it, and is refuse
       [],
       `${route.path}: no way to one`
     )
-    t.same(dumpOf(gateway), before, `${route.method} ${route.path}: nothing changed`)
+    t.same(dumpControlDatabase(gateway), before, `${route.method} ${route.path}: nothing changed`)
   }
 })
 
 test('whoever is not signed in is led to the sign-in from every page for members, whatever the id', async t => {
   const gateway = await startGateway(t)
-  const ids = await newIds(gateway)
+  const ids = await createRecords(gateway)
   const { control } = gateway
-  const probes = (await dashboardRoutes(control)).filter(({ path }) => path.includes(':') && !byLink.test(path))
+  const probes = (await listDashboardRoutes(control)).filter(({ path }) => path.includes(':') && !byLink.test(path))
   for (const { method, path } of probes) {
-    const before = dumpOf(gateway)
+    const before = dumpControlDatabase(gateway)
     const response = await gateway.inject({
       method,
-      url: pathWith(path, ids),
+      url: fillPath(path, ids),
       ...(method === 'POST' ? { headers: { 'content-type': 'application/x-www-form-urlencoded' }, payload: '' } : {})
     })
     t.equal(response.statusCode, 303, `${method} ${path}`)
     t.match(response.headers.location, /^\/dashboard\/sign-in/)
-    t.same(dumpOf(gateway), before)
+    t.same(dumpControlDatabase(gateway), before)
   }
 })
 
 /** An organization that has one of everything. */
-async function newIds ({ control, createOrganization }: TestGateway): Promise<Ids> {
+async function createRecords ({ control, createOrganization }: TestGateway): Promise<Ids> {
   const tenantId = await createOrganization()
   const { keyId } = await control.keys.create({ tenantId, mode: 'live', name: 'a key' }, 'test')
   const role: Role = 'viewer'
-  const { memberId } = await control.members.fromProvider({
+  const { memberId } = await control.members.upsertFromProvider({
     issuer: 'https://login.example.org',
     subject: keyId,
     email: 'ann@example.org',
@@ -160,12 +160,12 @@ async function newIds ({ control, createOrganization }: TestGateway): Promise<Id
 interface Probe { readonly route: DashboardRoute, readonly ids: Ids, readonly csrf: string }
 
 /** Asks as a browser would, with a form that is good for every route. */
-async function ask (visitor: Visitor, { route: { method, path }, ids, csrf }: Probe): Promise<Page> {
-  const url = pathWith(path, ids)
+async function sendProbe (visitor: Visitor, { route: { method, path }, ids, csrf }: Probe): Promise<Page> {
+  const url = fillPath(path, ids)
   if (method === 'GET') return await visitor.get(url)
   return await visitor.send(url, {
     _csrf: csrf,
-    once: newIdempotencyToken(),
+    once: createIdempotencyToken(),
     name: 'changed',
     plan: 'pro',
     email: 'eve@example.org',
@@ -182,12 +182,12 @@ async function ask (visitor: Visitor, { route: { method, path }, ids, csrf }: Pr
   })
 }
 
-function pathWith (path: string, ids: Ids): string {
+function fillPath (path: string, ids: Ids): string {
   return path.replace(/:(\w+)/g, (_, name: keyof Ids) => ids[name])
 }
 
 /** All of an answer that a person could compare; the token in the form to sign out is different each time. */
-function comparable ({ status, html, headers }: Page): unknown {
+function normalizePage ({ status, html, headers }: Page): unknown {
   const {
     date,
     'x-request-id': id,

@@ -1,11 +1,11 @@
 import { test, type Test } from 'tap'
-import { newSession, signedIn, visitor } from '../harness/dashboard.js'
+import { createSession, createSignedInVisitor, createVisitor } from '../harness/dashboard.js'
 import { startGateway } from '../harness/gateway.js'
 
 const path = '/dashboard/account/name'
 
 /** Somebody with a password, signed in. */
-async function viewer (t: Test) {
+async function signInViewer (t: Test) {
   const gateway = await startGateway(t)
   const tenantId = await gateway.createOrganization()
   const { token } = await gateway.control.invitations.create(
@@ -16,13 +16,13 @@ async function viewer (t: Test) {
     name: 'Ann',
     password: 'a sentence for a test'
   })
-  const browser = visitor(gateway)
-  browser.cookies.set('clinigate-session', await newSession(gateway, memberId))
+  const browser = createVisitor(gateway)
+  browser.cookies.set('clinigate-session', await createSession(gateway, memberId))
   return { gateway, tenantId, memberId, browser }
 }
 
 test('a member changes their own name, which every page shows from then on and the audit trail tells', async t => {
-  const { gateway, tenantId, memberId, browser } = await viewer(t)
+  const { gateway, tenantId, memberId, browser } = await signInViewer(t)
   t.match((await browser.get('/dashboard/account')).html, `href="${path}"`)
   t.match((await browser.get(path)).html, /name="name" type="text" value="Ann"/)
   const changed = await browser.post(path, { name: '  Ann Lee ' })
@@ -35,7 +35,7 @@ test('a member changes their own name, which every page shows from then on and t
     (await browser.get(`/dashboard/organizations/${tenantId}/audit`)).text,
     /ann@example\.org mem-\w+ changed their name name: Ann Lee /
   )
-  const [line] = await gateway.control.auditTrail({ entity: memberId, limit: 1 })
+  const [line] = await gateway.control.listAuditEntries({ entity: memberId, limit: 1 })
   t.match(line, {
     actor: `member:ann@example.org (${memberId})`,
     action: 'name changed',
@@ -45,7 +45,7 @@ test('a member changes their own name, which every page shows from then on and t
 })
 
 test('a name that is refused is shown again beside what is wrong with it, and nothing changes', async t => {
-  const { gateway, memberId, browser } = await viewer(t)
+  const { gateway, memberId, browser } = await signInViewer(t)
   for (const name of [' ', 'Ann\u202eLee', 'x'.repeat(201)]) {
     const refused = await browser.post(path, { name })
     t.equal(refused.status, 422)
@@ -59,7 +59,7 @@ test('a name that is refused is shown again beside what is wrong with it, and no
 
 test('whom a provider names changes the name there', async t => {
   const gateway = await startGateway(t)
-  const operator = await signedIn(gateway, { role: 'operator', name: 'Ada Byron' })
+  const operator = await createSignedInVisitor(gateway, { role: 'operator', name: 'Ada Byron' })
   t.notMatch((await operator.get('/dashboard/account')).html, path)
   const form = await operator.get(path)
   t.match(form.text, /Your name comes from your organization’s sign-in\. Change it there\./)
@@ -69,10 +69,10 @@ test('whom a provider names changes the name there', async t => {
 })
 
 test('whoever must change the password first cannot change the name before', async t => {
-  const { gateway, memberId, browser } = await viewer(t)
+  const { gateway, memberId, browser } = await signInViewer(t)
   await gateway.control.members.resetPassword(memberId, 'test')
-  browser.cookies.set('clinigate-session', await newSession(gateway, memberId))
-  const sent = await browser.send(path, { name: 'Eve', _csrf: await browser.token('/dashboard/password') })
+  browser.cookies.set('clinigate-session', await createSession(gateway, memberId))
+  const sent = await browser.send(path, { name: 'Eve', _csrf: await browser.fetchToken('/dashboard/password') })
   t.match(sent.headers, { location: '/dashboard/password' })
   t.match(await gateway.control.members.find(memberId), { name: 'Ann' })
 })

@@ -1,16 +1,16 @@
 import type { Page } from 'playwright-core'
 import { test, type Test } from 'tap'
 import { startBrowser } from '../harness/browser.js'
-import { signedIn, type SignInWish } from '../harness/dashboard.js'
-import { dashboardRoutes } from '../harness/dashboard-routes.js'
+import { createSignedInVisitor, type SignInOptions } from '../harness/dashboard.js'
+import { listDashboardRoutes } from '../harness/dashboard-routes.js'
 import { setScene, type TestClock } from '../harness/dashboard-scene.js'
 import { startGateway, type TestGateway } from '../harness/gateway.js'
-import { looksRight, openWindow } from '../harness/screenshots.js'
+import { checkAppearance, openWindow } from '../harness/screenshots.js'
 
 const timeout = 600_000
 
-async function comeIn (page: Page, gateway: TestGateway, request: SignInWish): Promise<void> {
-  const { cookies } = await signedIn(gateway, request)
+async function setSessionCookies (page: Page, gateway: TestGateway, request: SignInOptions): Promise<void> {
+  const { cookies } = await createSignedInVisitor(gateway, request)
   await page
     .context()
     .addCookies(
@@ -19,10 +19,10 @@ async function comeIn (page: Page, gateway: TestGateway, request: SignInWish): P
 }
 
 test('every page looks right when there is much to show', { timeout }, async t => {
-  const { gateway, scene } = await sceneOf(t)
+  const { gateway, scene } = await createScene(t)
   const { page, complaints } = await openWindow(await startBrowser(t))
-  await comeIn(page, gateway, { role: 'operator', name: 'Ada Byron' })
-  const gets = (await dashboardRoutes(gateway.control)).filter(
+  await setSessionCookies(page, gateway, { role: 'operator', name: 'Ada Byron' })
+  const gets = (await listDashboardRoutes(gateway.control)).filter(
     ({ method, path }) =>
       method === 'GET' &&
       !/assets|sign-in|choose|account|:token|\/password$|\/bill$|oidc/.test(path.replace('/:memberId/password', ''))
@@ -30,10 +30,10 @@ test('every page looks right when there is much to show', { timeout }, async t =
   t.ok(gets.length >= 20)
   for (const { path } of gets) {
     await page.goto(gateway.url + path.replace(/:(\w+)/g, (_, name: keyof typeof scene) => scene[name]))
-    await looksRight(t, page, nameOf(path))
+    await checkAppearance(t, page, getPageName(path))
   }
   await page.goto(`${gateway.url}/dashboard/keys/${scene.revokedKeyId}/reach`)
-  await looksRight(t, page, 'key-revoked-reach')
+  await checkAppearance(t, page, 'key-revoked-reach')
   t.same(complaints, [])
 })
 
@@ -41,19 +41,19 @@ test('every page looks right when there is nothing to show yet, and says what to
   const gateway = await startGateway(t)
   const tenantId = await gateway.createOrganization()
   const { page, complaints } = await openWindow(await startBrowser(t))
-  await comeIn(page, gateway, { role: 'admin', tenantId })
+  await setSessionCookies(page, gateway, { role: 'admin', tenantId })
   for (const name of ['', '/keys', '/tokens', '/webhooks', '/usage']) {
     await page.goto(`${gateway.url}/dashboard/organizations/${tenantId}${name}`)
     t.ok(await page.locator('.empty a, .empty ~ section form').count() > 0, `${name} leads on`)
-    await looksRight(t, page, `empty${name.replace('/', '-') || '-organization'}`)
+    await checkAppearance(t, page, `empty${name.replace('/', '-') || '-organization'}`)
   }
   t.same(complaints, [])
 })
 
 test('every page looks right to who may only look', { timeout }, async t => {
-  const { gateway, scene: { tenantId, keyId } } = await sceneOf(t)
+  const { gateway, scene: { tenantId, keyId } } = await createScene(t)
   const { page, complaints } = await openWindow(await startBrowser(t))
-  await comeIn(page, gateway, { role: 'viewer', tenantId, name: 'Vera Lind' })
+  await setSessionCookies(page, gateway, { role: 'viewer', tenantId, name: 'Vera Lind' })
   for (const path of [
     `organizations/${tenantId}`,
     `organizations/${tenantId}/keys`,
@@ -62,7 +62,7 @@ test('every page looks right to who may only look', { timeout }, async t => {
     `organizations/${tenantId}/tokens`
   ]) {
     await page.goto(`${gateway.url}/dashboard/${path}`)
-    await looksRight(
+    await checkAppearance(
       t,
       page,
       `viewer-${path
@@ -79,12 +79,12 @@ test('what is shown once, and what could not be done, look right', { timeout }, 
   const tenantId = await gateway.createOrganization()
   const { keyId } = await gateway.createKey({ tenantId })
   const { page, complaints } = await openWindow(await startBrowser(t))
-  await comeIn(page, gateway, { role: 'operator' })
+  await setSessionCookies(page, gateway, { role: 'operator' })
   const send = async (path: string, fill: () => Promise<unknown>, name: string) => {
     await page.goto(`${gateway.url}/dashboard/${path}`)
     await fill()
     await Promise.all([page.waitForEvent('load'), page.locator('main form button[type=submit]').last().click()])
-    await looksRight(t, page, name)
+    await checkAppearance(t, page, name)
   }
   await send(`organizations/${tenantId}/keys/new`, () => page.fill('#name', 'Intake form'), 'key-made')
   await send(`keys/${keyId}/roll`, async () => {}, 'key-rolled')
@@ -96,9 +96,9 @@ test('what is shown once, and what could not be done, look right', { timeout }, 
 
 // The size of the text was fixed, and a long state stuck out.
 test('a reader whose text has twice the size can read every list', { timeout }, async t => {
-  const { gateway, scene } = await sceneOf(t)
+  const { gateway, scene } = await createScene(t)
   const { page } = await openWindow(await startBrowser(t, { args: ['--blink-settings=defaultFontSize=32'] }))
-  await comeIn(page, gateway, { role: 'operator' })
+  await setSessionCookies(page, gateway, { role: 'operator' })
   for (const width of [640, 1280]) {
     await page.setViewportSize({ width, height: 900 })
     for (const name of ['', '/keys', '/members', '/webhooks', '/usage']) {
@@ -111,31 +111,31 @@ test('a reader whose text has twice the size can read every list', { timeout }, 
 
 // All links looked as the current one does, and the legend had no colours.
 test("in the reader's own colours the current page, the choice and the legend can be told", { timeout }, async t => {
-  const { gateway, scene } = await sceneOf(t)
+  const { gateway, scene } = await createScene(t)
   const { page } = await openWindow(await startBrowser(t))
-  await comeIn(page, gateway, { role: 'operator' })
+  await setSessionCookies(page, gateway, { role: 'operator' })
   await page.emulateMedia({ forcedColors: 'active', reducedMotion: 'reduce' })
   await page.goto(`${gateway.url}/dashboard/organizations/${scene.tenantId}/usage`)
-  const styles = async (selector: string, property: string, part = '') => await page.evaluate(
+  const readStyles = async (selector: string, property: string, part = '') => await page.evaluate(
     `[...new Set([...document.querySelectorAll('${selector}')].map(each => getComputedStyle(each, '${part}')['${property}']))]`
   ) as string[]
   for (const [current, others, property] of [
     ['.organization-bar a[aria-current]', '.organization-bar a:not([aria-current])', 'borderBottomColor'],
     ['.segmented > [aria-current]', '.segmented > :not([aria-current])', 'backgroundColor']
   ] as const) {
-    const [one, ...more] = await styles(current, property)
-    t.ok(one !== undefined && more.length === 0 && !(await styles(others, property)).includes(one), current)
+    const [one, ...more] = await readStyles(current, property)
+    t.ok(one !== undefined && more.length === 0 && !(await readStyles(others, property)).includes(one), current)
   }
-  t.equal((await styles('.chart-key', 'backgroundColor', '::before')).length, 3)
+  t.equal((await readStyles('.chart-key', 'backgroundColor', '::before')).length, 3)
 })
 
-async function sceneOf (t: Test) {
+async function createScene (t: Test) {
   const clock: TestClock = { shiftMs: 0 }
   const gateway = await startGateway(t, { now: () => new Date(Date.now() + clock.shiftMs) })
   return { gateway, scene: await setScene(gateway.control, clock) }
 }
 
-function nameOf (path: string): string {
+function getPageName (path: string): string {
   return (
     path
       .replace('/dashboard', '')

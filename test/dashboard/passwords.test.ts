@@ -2,9 +2,9 @@ import crypto from 'node:crypto'
 import { syncBuiltinESMExports } from 'node:module'
 import { setImmediate as turn } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { type Page, visitor } from '../harness/dashboard.js'
+import { type Page, createVisitor } from '../harness/dashboard.js'
 import { startGateway, type TestGateway } from '../harness/gateway.js'
-import { until } from '../harness/until.js'
+import { waitUntil } from '../harness/until.js'
 
 const email = 'ann@example.org'
 const password = 'a sentence that only I know'
@@ -19,14 +19,14 @@ t.test('a choice between organizations opens none whose password was changed sin
     )
     return (await control.invitations.accept(token, { name: 'Ann', password })).memberId
   }
-  const [changed, reset, removed, kept] = [await join(), await join(), await join(), await join()]
+  const [changed, reset, removed, unchanged] = [await join(), await join(), await join(), await join()]
   const page = '/dashboard/choose-organization'
-  const choosing = async () => {
-    const thief = visitor(gateway)
+  const startChoosing = async () => {
+    const thief = createVisitor(gateway)
     t.match((await thief.post('/dashboard/sign-in', { email, password }, '/dashboard/sign-in')).headers.location, page)
-    return { thief, _csrf: await thief.token(page) }
+    return { thief, _csrf: await thief.fetchToken(page) }
   }
-  const thieves = [await choosing(), await choosing(), await choosing()] as const
+  const thieves = [await startChoosing(), await startChoosing(), await startChoosing()] as const
   await control.members.changePassword(changed, { current: password, requested: 'another sentence of mine' })
   await control.members.resetPassword(reset, 'test')
   await control.members.remove(removed, 'test')
@@ -36,7 +36,7 @@ t.test('a choice between organizations opens none whose password was changed sin
     t.equal((await thief.send(page, { _csrf, member })).headers.location, '/dashboard/sign-in')
     t.equal((await thief.get('/dashboard/account')).status, 303)
     t.match(
-      await thief.send(page, { _csrf, member: kept }),
+      await thief.send(page, { _csrf, member: unchanged }),
       { headers: { location: '/dashboard' } },
       'the one with the same password is still to be had'
     )
@@ -57,16 +57,16 @@ async function join ({ control }: TestGateway, password: string, tenantId?: stri
 }
 
 /** A browser that shows passwords for the address. */
-async function browserOf (gateway: TestGateway) {
-  const browser = visitor(gateway)
-  const _csrf = await browser.token('/dashboard/sign-in')
-  const fields = (password: string) => ({ _csrf, email: memberEmail, password })
+async function createSignInBrowser (gateway: TestGateway) {
+  const browser = createVisitor(gateway)
+  const _csrf = await browser.fetchToken('/dashboard/sign-in')
+  const buildForm = (password: string) => ({ _csrf, email: memberEmail, password })
   const show = async (password: string, times = 1): Promise<number[]> => {
     browser.cookies.delete('clinigate-session')
-    const answers = await Promise.all(
-      Array.from({ length: times }, async () => await browser.send('/dashboard/sign-in', fields(password)))
+    const responses = await Promise.all(
+      Array.from({ length: times }, async () => await browser.send('/dashboard/sign-in', buildForm(password)))
     )
-    return answers.map(({ status }) => status)
+    return responses.map(({ status }) => status)
   }
   return { ...browser, show }
 }
@@ -75,13 +75,15 @@ t.test('whoever joined under the address of somebody else has no more guesses at
   const gateway = await startGateway(t)
   const operator = await join(gateway, secret)
   await join(gateway, own, await gateway.createOrganization())
-  const guesser = await browserOf(gateway)
+  const guesser = await createSignInBrowser(gateway)
   t.same(await guesser.show(own), [303])
   await guesser.show('a guess', 9)
   t.same(await guesser.show(own), [303], 'the own password goes on, and makes the browser known anew')
   t.same(await guesser.show(secret), [422], 'the password of the operator is not looked at any more')
   t.same(
-    await gateway.control.auditTrail({ entity: operator, limit: 10 }).then(found => found.map(({ action }) => action)),
+    await gateway.control
+      .listAuditEntries({ entity: operator, limit: 10 })
+      .then(found => found.map(({ action }) => action)),
     ['member added']
   )
 })
@@ -89,12 +91,12 @@ t.test('whoever joined under the address of somebody else has no more guesses at
 t.test('a known browser has no new attempts by writing something behind its mark', async t => {
   const gateway = await startGateway(t)
   await join(gateway, own)
-  const browser = await browserOf(gateway)
+  const browser = await createSignInBrowser(gateway)
   t.same(await browser.show(own), [303])
-  const mark = browser.cookies.get('clinigate-device')!
+  const deviceCookie = browser.cookies.get('clinigate-device')!
   await browser.show('a guess', 20)
   t.same(await browser.show('a guess'), [429])
-  browser.cookies.set('clinigate-device', `${mark}.1`)
+  browser.cookies.set('clinigate-device', `${deviceCookie}.1`)
   t.same(await browser.show('a guess'), [429])
 })
 
@@ -107,7 +109,7 @@ async function joinWithPassword ({ control, createOrganization }: TestGateway): 
 }
 
 /** Holds back the work on passwords that comes from now on; the first of it can go on alone. */
-function heldHashes (t: Test) {
+function holdHashes (t: Test) {
   const { scrypt } = crypto
   const held: Array<() => void> = []
   const put = (instead: unknown): void => {
@@ -126,25 +128,25 @@ function heldHashes (t: Test) {
   }
 }
 
-interface Late { readonly method: 'whoHas' | 'changePassword', readonly late: () => Promise<Page> }
+interface DelayedRequest { readonly method: 'findByPassword' | 'changePassword', readonly sendRequest: () => Promise<Page> }
 
 /**
  * As when somebody knows the password of another one, and an admin resets it at that moment: passwords are looked at
  * two at a time, in their order, and `late` comes to look at the old one by a method of the members while it is being
  * reset.
  */
-async function overtakenByReset (
+async function raceWithReset (
   t: Test,
   gateway: TestGateway,
   memberId: string,
-  { method, late }: Late
-): Promise<{ readonly answer: Page; readonly password: string }> {
+  { method, sendRequest }: DelayedRequest
+): Promise<{ readonly response: Page; readonly password: string }> {
   const { members } = gateway.control
-  const { held, letGoOfFirst, letGo } = heldHashes(t)
+  const { held, letGoOfFirst, letGo } = holdHashes(t)
   const reset = members.resetPassword(memberId, 'test')
-  await until(() => held.length === 1)
-  const another = members.whoHas('nobody@example.org', 'something else')
-  await until(() => held.length === 2)
+  await waitUntil(() => held.length === 1)
+  const another = members.findByPassword('nobody@example.org', 'something else')
+  await waitUntil(() => held.length === 2)
   const before = members[method] as (...args: unknown[]) => unknown
   let hasCome = false
   Object.assign(members, {
@@ -153,47 +155,47 @@ async function overtakenByReset (
       return before.apply(members, args)
     }
   })
-  const response = late()
-  await until(() => hasCome)
+  const response = sendRequest()
+  await waitUntil(() => hasCome)
   // It reads the hash, and waits for its turn to look at it.
   for (let turns = 0; turns < 20; turns++) await turn()
   letGoOfFirst()
   const { password } = await reset
   letGo()
   await another
-  return { answer: await response, password }
+  return { response: await response, password }
 }
 
 t.test('a sign-in with a password that is reset meanwhile opens nothing', async t => {
   const gateway = await startGateway(t)
   const memberId = await joinWithPassword(gateway)
-  const thief = visitor(gateway)
-  const _csrf = await thief.token('/dashboard/sign-in')
-  const { answer } = await overtakenByReset(t, gateway, memberId, {
-    method: 'whoHas',
-    late: () => thief.send('/dashboard/sign-in', { _csrf, email, password })
+  const thief = createVisitor(gateway)
+  const _csrf = await thief.fetchToken('/dashboard/sign-in')
+  const { response } = await raceWithReset(t, gateway, memberId, {
+    method: 'findByPassword',
+    sendRequest: () => thief.send('/dashboard/sign-in', { _csrf, email, password })
   })
-  t.equal(answer.status, 422)
-  t.match(answer.text, /The email or password is wrong/)
+  t.equal(response.status, 422)
+  t.match(response.text, /The email or password is wrong/)
   t.equal((await thief.get('/dashboard/account')).status, 303)
-  t.same(await gateway.control.sessions.listOf(memberId), [])
+  t.same(await gateway.control.sessions.listByMember(memberId), [])
 })
 
 t.test('a password that is reset while it is changed stays the one of the reset', async t => {
   const gateway = await startGateway(t)
   const memberId = await joinWithPassword(gateway)
-  const thief = visitor(gateway)
+  const thief = createVisitor(gateway)
   await thief.post('/dashboard/sign-in', { email, password }, '/dashboard/sign-in')
-  const _csrf = await thief.token()
+  const _csrf = await thief.fetchToken()
   const chosen = 'another sentence of mine'
-  const overtaken = await overtakenByReset(t, gateway, memberId, {
+  const overtaken = await raceWithReset(t, gateway, memberId, {
     method: 'changePassword',
-    late: () => thief.send('/dashboard/password', { _csrf, current: password, wanted: chosen, again: chosen })
+    sendRequest: () => thief.send('/dashboard/password', { _csrf, current: password, wanted: chosen, again: chosen })
   })
-  t.equal(overtaken.answer.status, 409)
-  t.match(overtaken.answer.text, /Your password was changed meanwhile/)
-  t.same(await gateway.control.members.whoHas(email, chosen), [])
-  t.match(await gateway.control.members.whoHas(email, overtaken.password), [{ memberId }])
+  t.equal(overtaken.response.status, 409)
+  t.match(overtaken.response.text, /Your password was changed meanwhile/)
+  t.same(await gateway.control.members.findByPassword(email, chosen), [])
+  t.match(await gateway.control.members.findByPassword(email, overtaken.password), [{ memberId }])
   t.equal((await thief.get('/dashboard/account')).status, 303)
 })
 
@@ -207,16 +209,16 @@ t.test('of two changes of a password at once, one is done and the other one told
     )
   )
   t.same(changes.map(({ status }) => status).sort(), ['fulfilled', 'rejected'])
-  const kept = changes.findIndex(({ status }) => status === 'fulfilled')
-  t.match(await gateway.control.members.whoHas(email, wishes[kept]!), [{ memberId }])
+  const fulfilled = changes.findIndex(({ status }) => status === 'fulfilled')
+  t.match(await gateway.control.members.findByPassword(email, wishes[fulfilled]!), [{ memberId }])
 })
 
 t.test('after a change of the password, the id that the session had opens nothing, wherever it was copied to', async t => {
   const gateway = await startGateway(t)
   await joinWithPassword(gateway)
-  const ann = visitor(gateway)
+  const ann = createVisitor(gateway)
   await ann.post('/dashboard/sign-in', { email, password }, '/dashboard/sign-in')
-  const thief = visitor(gateway)
+  const thief = createVisitor(gateway)
   thief.cookies.set('clinigate-session', ann.cookies.get('clinigate-session')!)
   const chosen = 'another sentence of mine'
   t.equal(

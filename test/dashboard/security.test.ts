@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { test } from 'tap'
-import { newSession, signedIn, visitor, type Page } from '../harness/dashboard.js'
+import { createSession, createSignedInVisitor, createVisitor, type Page } from '../harness/dashboard.js'
 import { startGateway } from '../harness/gateway.js'
 
 const policy =
@@ -11,14 +11,14 @@ const policy =
 
 test('a page leaves a browser nothing to run but our own script, and no cache keeps it', async t => {
   const gateway = await startGateway(t)
-  const operator = await signedIn(gateway, { role: 'operator' })
+  const operator = await createSignedInVisitor(gateway, { role: 'operator' })
   for (const [path, status] of [
     ['/dashboard/sign-in', 200],
     ['/dashboard/account', 200],
     ['/dashboard/nothing', 404],
     ['/dashboard/organizations/org-none', 404]
   ] as const) {
-    const page = await (path === '/dashboard/sign-in' ? visitor(gateway) : operator).get(path)
+    const page = await (path === '/dashboard/sign-in' ? createVisitor(gateway) : operator).get(path)
     t.equal(page.status, status, path)
     t.match(page.headers, {
       'content-security-policy': policy,
@@ -36,12 +36,12 @@ test('a page leaves a browser nothing to run but our own script, and no cache ke
 
 test('over https the cookies are of this host alone and secure, and browsers are told to stay there', async t => {
   const gateway = await startGateway(t, { config: { publicUrl: 'https://dashboard.example.org' } })
-  const page = await visitor(gateway).get('/dashboard/sign-in')
+  const page = await createVisitor(gateway).get('/dashboard/sign-in')
   t.match(page.headers['strict-transport-security'], /^max-age=\d{7,}/)
   t.match(page.headers['set-cookie'], /^__Host-clinigate-form=[^;]+; Path=\/; HttpOnly; Secure; SameSite=Lax$/)
-  const { member } = await signedIn(gateway, { role: 'operator' })
-  const browser = visitor(gateway)
-  browser.cookies.set('__Host-clinigate-session', await newSession(gateway, member.memberId))
+  const { member } = await createSignedInVisitor(gateway, { role: 'operator' })
+  const browser = createVisitor(gateway)
+  browser.cookies.set('__Host-clinigate-session', await createSession(gateway, member.memberId))
   t.equal((await browser.get('/dashboard/account')).status, 200, 'behind a proxy that speaks TLS')
   const left = await browser.post('/dashboard/sign-out')
   t.match(left.headers['set-cookie'], [/^__Host-clinigate-session=;.* Secure;/, /^__Host-clinigate-notice=/])
@@ -50,7 +50,7 @@ test('over https the cookies are of this host alone and secure, and browsers are
 
 test('a visit that signs nobody in leaves nothing in the database', async t => {
   const gateway = await startGateway(t)
-  const bot = visitor(gateway)
+  const bot = createVisitor(gateway)
   await bot.get('/dashboard')
   await bot.get('/dashboard/sign-in')
   await bot.post('/dashboard/sign-in', { email: 'x', password: '' }, '/dashboard/sign-in')
@@ -65,24 +65,24 @@ test('a visit that signs nobody in leaves nothing in the database', async t => {
 
 test('a form without the token of its session does nothing, whoever sends it', async t => {
   const gateway = await startGateway(t)
-  const operator = await signedIn(gateway, { role: 'operator' })
-  const other = await signedIn(gateway, { role: 'operator', email: 'other@example.org' })
-  const stranger = visitor(gateway)
+  const operator = await createSignedInVisitor(gateway, { role: 'operator' })
+  const other = await createSignedInVisitor(gateway, { role: 'operator', email: 'other@example.org' })
+  const stranger = createVisitor(gateway)
   const make = async (fields: Record<string, string>, headers = {}): Promise<Page> =>
     await operator.send('/dashboard/organizations/new', { name: 'Made', plan: 'pro', ...fields }, headers)
-  const ofForm = await stranger.token('/dashboard/sign-in')
+  const ofForm = await stranger.fetchToken('/dashboard/sign-in')
   for (const [what, _csrf] of [
     ['none', undefined],
     ['empty', ''],
-    ['another session’s', await other.token()],
+    ['another session’s', await other.fetchToken()],
     ['a visitor’s', ofForm],
     ['a wrong one', 'x'.repeat(52)]
   ] as const) {
-    const answer = await make(_csrf === undefined ? {} : { _csrf })
-    t.equal(answer.status, 403, what)
-    t.match(answer.text, /out of date/)
+    const response = await make(_csrf === undefined ? {} : { _csrf })
+    t.equal(response.status, 403, what)
+    t.match(response.text, /out of date/)
   }
-  const token = await operator.token()
+  const token = await operator.fetchToken()
   for (const headers of [
     { 'sec-fetch-site': 'cross-site' },
     { 'sec-fetch-site': 'same-site' },
@@ -90,9 +90,9 @@ test('a form without the token of its session does nothing, whoever sends it', a
     { origin: 'null' },
     { 'sec-fetch-site': 'cross-site', origin: 'http://127.0.0.1:8080' }
   ]) {
-    const answer = await make({ _csrf: token }, headers)
-    t.equal(answer.status, 403, JSON.stringify(headers))
-    t.match(answer.text, /another site/)
+    const response = await make({ _csrf: token }, headers)
+    t.equal(response.status, 403, JSON.stringify(headers))
+    t.match(response.text, /another site/)
   }
   t.same(await gateway.control.organizations.list(), [], 'nothing was made')
   const own: ReadonlyArray<Record<string, string>> = [
@@ -119,12 +119,12 @@ test('a page never speaks markup that somebody typed', async t => {
   const gateway = await startGateway(t)
   const nasty = '"><script>alert(1)</script><img src=x onerror=alert(1)>\''
   const tenantId = (await gateway.control.organizations.create({ name: nasty, plan: 'pro' }, 'test')).tenantId
-  const admin = await signedIn(gateway, { role: 'admin', tenantId, name: nasty, email: '"><script>@example.org' })
+  const admin = await createSignedInVisitor(gateway, { role: 'admin', tenantId, name: nasty, email: '"><script>@example.org' })
   const { token } = await gateway.control.invitations.create(
     { tenantId, email: '"><script>x@example.org', role: 'viewer' },
     'test'
   )
-  const browser = visitor(gateway)
+  const browser = createVisitor(gateway)
   const pages = [
     await admin.get('/dashboard/account'),
     await browser.get(`/dashboard/invitations/${token}`),
@@ -138,7 +138,7 @@ test('a page never speaks markup that somebody typed', async t => {
   ]
   for (const { html, status } of pages) {
     t.ok([200, 422].includes(status))
-    t.notMatch(outsideQuotes(html), /<script(?! type="" src="">)|<img/)
+    t.notMatch(stripQuoted(html), /<script(?! type="" src="">)|<img/)
     t.match(html, /&lt;script|%3Cscript|&#34;><script/)
   }
   browser.cookies.set('clinigate-notice', encodeURIComponent(nasty))
@@ -146,11 +146,11 @@ test('a page never speaks markup that somebody typed', async t => {
 })
 
 /** Between the quotes of an attribute only a quote ends it, and those are written `&#34;`. */
-const outsideQuotes = (html: string): string => html.replace(/="[^"]*"/g, '=""')
+const stripQuoted = (html: string): string => html.replace(/="[^"]*"/g, '=""')
 
 test('the check finds a page that would not escape what it shows', t => {
   const root = join(import.meta.dirname, '..', '..')
-  const project = (page: string) => ({
+  const buildProject = (page: string) => ({
     'tsconfig.json': JSON.stringify({
       extends: join(root, 'tsconfig.json'),
       compilerOptions: { rootDir: '.', types: [] },
@@ -159,8 +159,8 @@ test('the check finds a page that would not escape what it shows', t => {
     'page.tsx': page
   })
   const folder = t.testdir({
-    good: project('export const Page = ({ name }: { readonly name: string }) => <p safe>{name}</p>\n'),
-    bad: project('export const Page = ({ name }: { readonly name: string }) => <p>{name}</p>\n')
+    good: buildProject('export const Page = ({ name }: { readonly name: string }) => <p safe>{name}</p>\n'),
+    bad: buildProject('export const Page = ({ name }: { readonly name: string }) => <p>{name}</p>\n')
   })
   const scan = (name: string) =>
     spawnSync(
@@ -183,7 +183,7 @@ test('the check finds a page that would not escape what it shows', t => {
 
 test('the style and the script are kept by browsers until they change', async t => {
   const gateway = await startGateway(t)
-  const browser = visitor(gateway)
+  const browser = createVisitor(gateway)
   const { html } = await browser.get('/dashboard/sign-in')
   const paths = [...html.matchAll(/(?:href|src)="(\/dashboard\/assets\/[^"]+)"/g)].map(([, path]) => path!)
   t.equal(paths.length, 2)

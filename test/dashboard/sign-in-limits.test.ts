@@ -1,5 +1,5 @@
 import { test } from 'tap'
-import { visitor, type Page, type Visitor } from '../harness/dashboard.js'
+import { createVisitor, type Page, type Visitor } from '../harness/dashboard.js'
 import { startGateway } from '../harness/gateway.js'
 
 const password = 'a sentence that only I know'
@@ -11,11 +11,11 @@ test('whoever guesses is stopped, for an account and from an address, and does n
   const gateway = await startGateway(t)
   const { token } = await gateway.control.invitations.create({ email: 'ann@example.org', role: 'operator' }, 'test')
   await gateway.control.invitations.accept(token, { name: 'Ann', password })
-  const ann = visitor(gateway)
+  const ann = createVisitor(gateway)
   t.equal((await signIn(ann)).status, 303)
   t.ok(ann.cookies.has('clinigate-device'))
-  const guesser = visitor(gateway)
-  const _csrf = await guesser.token('/dashboard/sign-in')
+  const guesser = createVisitor(gateway)
+  const _csrf = await guesser.fetchToken('/dashboard/sign-in')
   const guess = async (fields: Record<string, string> = {}) =>
     await guesser.send('/dashboard/sign-in', { _csrf, email: 'ann@example.org', password: 'x', ...fields })
   const guesses = await Promise.all(Array.from({ length: 14 }, async () => (await guess()).status))
@@ -44,7 +44,7 @@ test('whoever guesses is stopped, for an account and from an address, and does n
   )
   ann.cookies.delete('clinigate-session')
   t.equal((await signIn(ann)).status, 303, 'from the same address, the known browser goes on')
-  const stolen = visitor(gateway)
+  const stolen = createVisitor(gateway)
   stolen.cookies.set('clinigate-device', ann.cookies.get('clinigate-device')!)
   const statuses: number[] = []
   for (let i = 0; i < 12; i++) statuses.push((await signIn(stolen, { password: 'x' })).status)
@@ -60,8 +60,8 @@ test('a browser is known for all members whom its password opened, and offers th
     )
     return (await gateway.control.invitations.accept(token, { name: 'Ann', password })).memberId
   }
-  const ann = visitor(gateway)
-  const offered = async () => {
+  const ann = createVisitor(gateway)
+  const listOffered = async () => {
     ann.cookies.delete('clinigate-session')
     await signIn(ann)
     const { html } = await ann.get('/dashboard/choose-organization')
@@ -70,9 +70,9 @@ test('a browser is known for all members whom its password opened, and offers th
   const first = await join()
   t.equal((await signIn(ann)).headers.location, '/dashboard')
   const members = [first, await join()].sort()
-  t.same(await offered(), members, 'one who joined since is offered in a known browser, too')
-  const guesser = visitor(gateway)
-  const _csrf = await guesser.token('/dashboard/sign-in')
+  t.same(await listOffered(), members, 'one who joined since is offered in a known browser, too')
+  const guesser = createVisitor(gateway)
+  const _csrf = await guesser.fetchToken('/dashboard/sign-in')
   await Promise.all(
     Array.from(
       { length: 8 },
@@ -80,5 +80,5 @@ test('a browser is known for all members whom its password opened, and offers th
     )
   )
   t.equal((await signIn(guesser)).status, 429)
-  t.same(await offered(), members)
+  t.same(await listOffered(), members)
 })

@@ -1,14 +1,14 @@
 import Database from 'better-sqlite3'
 import { join } from 'node:path'
 import { test } from 'tap'
-import { newSession, signedIn, visitor, type Page, type Visitor } from '../harness/dashboard.js'
-import { dataFiles } from '../harness/data-files.js'
+import { createSession, createSignedInVisitor, createVisitor, type Page, type Visitor } from '../harness/dashboard.js'
+import { listDataFiles } from '../harness/data-files.js'
 import { startGateway, type TestGateway } from '../harness/gateway.js'
 
 const password = 'a sentence that only I know'
 
 /** Somebody with a password, in an organization or as an operator. */
-async function person (
+async function createPerson (
   gateway: TestGateway,
   { email = 'ann@example.org', tenantId }: { email?: string; tenantId?: string } = {}
 ): Promise<string> {
@@ -28,45 +28,45 @@ const signIn = async (
 
 test('a sign-in gives a session of a new id, and an id that somebody else put there before opens nothing', async t => {
   const gateway = await startGateway(t)
-  await person(gateway)
-  const attacker = await signedIn(gateway, { role: 'operator', email: 'eve@example.org' })
+  await createPerson(gateway)
+  const attacker = await createSignedInVisitor(gateway, { role: 'operator', email: 'eve@example.org' })
   const planted = attacker.cookies.get('clinigate-session')!
-  const victim = visitor(gateway)
+  const victim = createVisitor(gateway)
   victim.cookies.set('clinigate-session', 'B'.repeat(43))
   const page = await victim.get('/dashboard/organizations?x=1')
   t.equal(page.headers.location, '/dashboard/sign-in?next=%2Fdashboard%2Forganizations%3Fx%3D1')
   // With the attacker's own session in the browser, the sign-in page would lead on; the form itself takes it.
-  const _csrf = await visitorToken(victim)
+  const _csrf = await fetchSignInToken(victim)
   victim.cookies.set('clinigate-session', planted)
-  const answer = await victim.send('/dashboard/sign-in', {
+  const response = await victim.send('/dashboard/sign-in', {
     _csrf,
     email: ' Ann@Example.org ',
     password,
     next: '/dashboard/organizations?x=1'
   })
-  t.equal(answer.status, 303)
-  t.equal(answer.headers.location, '/dashboard/organizations?x=1')
+  t.equal(response.status, 303)
+  t.equal(response.headers.location, '/dashboard/organizations?x=1')
   const id = victim.cookies.get('clinigate-session')!
   t.match(id, /^[0-9A-Za-z]{43}$/)
   t.not(id, planted)
-  const flags = [answer.headers['set-cookie']].flat().find(line => line?.startsWith(`clinigate-session=${id}`))
+  const flags = [response.headers['set-cookie']].flat().find(line => line?.startsWith(`clinigate-session=${id}`))
   t.equal(flags, `clinigate-session=${id}; Path=/; HttpOnly; SameSite=Lax`)
   t.equal((await attacker.get('/dashboard/account')).status, 303, 'the session that was there has ended')
   t.match((await victim.get('/dashboard/account')).text, /ann@example\.org/)
-  t.match(await gateway.control.auditTrail({ limit: 1 }), [
+  t.match(await gateway.control.listAuditEntries({ limit: 1 }), [
     { action: 'signed in', actor: /^member:ann@example\.org \(mem-/ }
   ])
 })
 
-const visitorToken = async (browser: Visitor): Promise<string> => await browser.token('/dashboard/sign-in')
+const fetchSignInToken = async (browser: Visitor): Promise<string> => await browser.fetchToken('/dashboard/sign-in')
 
 test('every failure has the same words, and a sign-in leads to pages of the dashboard alone', async t => {
   const gateway = await startGateway(t)
-  await person(gateway)
+  await createPerson(gateway)
   const failures = [
-    await signIn(visitor(gateway), { password: 'wrong' }),
-    await signIn(visitor(gateway), { email: 'nobody@example.org' }),
-    await signIn(visitor(gateway), { email: '' })
+    await signIn(createVisitor(gateway), { password: 'wrong' }),
+    await signIn(createVisitor(gateway), { email: 'nobody@example.org' }),
+    await signIn(createVisitor(gateway), { email: '' })
   ]
   for (const { status, text } of failures) {
     t.match({ status, text }, { status: 422, text: /The email or password is wrong\./ })
@@ -80,25 +80,25 @@ test('every failure has the same words, and a sign-in leads to pages of the dash
     'javascript:alert(1)',
     '/v1/patients'
   ]) {
-    const page = await visitor(gateway).get(`/dashboard/sign-in?${new URLSearchParams({ next })}`)
+    const page = await createVisitor(gateway).get(`/dashboard/sign-in?${new URLSearchParams({ next })}`)
     t.match(page.html, /name="next" value="\/dashboard"/, next)
   }
-  t.equal((await signIn(visitor(gateway), { next: '//evil.example.org' })).headers.location, '/dashboard')
+  t.equal((await signIn(createVisitor(gateway), { next: '//evil.example.org' })).headers.location, '/dashboard')
 })
 
 test('a session ends on the server: at the sign-out, from another browser, by a new role, by removal, and by a password reset', async t => {
   const gateway = await startGateway(t)
   const tenantId = await gateway.createOrganization()
   const { control } = gateway
-  const memberId = await person(gateway, { tenantId })
-  const another = async () => {
-    const other = visitor(gateway)
-    other.cookies.set('clinigate-session', await newSession(gateway, memberId))
+  const memberId = await createPerson(gateway, { tenantId })
+  const openSession = async () => {
+    const other = createVisitor(gateway)
+    other.cookies.set('clinigate-session', await createSession(gateway, memberId))
     return other
   }
-  const browser = await another()
+  const browser = await openSession()
   const isIn = async (one: Visitor) => (await one.get('/dashboard/account')).status === 200
-  const ways: ReadonlyArray<readonly [string, (one: Visitor) => Promise<unknown>]> = [
+  const endings: ReadonlyArray<readonly [string, (one: Visitor) => Promise<unknown>]> = [
     ['sign-out', async one => await one.post('/dashboard/sign-out')],
     ['ended from another browser', async () => await browser.post('/dashboard/account/sessions/end-others')],
     [
@@ -116,21 +116,21 @@ test('a session ends on the server: at the sign-out, from another browser, by a 
     ['role', async () => await control.members.changeRole(memberId, 'viewer', 'test')],
     ['removal', async () => await control.members.remove(memberId, 'test')]
   ]
-  for (const [way, end] of ways) {
-    const one = await another()
+  for (const [title, end] of endings) {
+    const one = await openSession()
     const id = one.cookies.get('clinigate-session')!
-    t.ok(await isIn(one), way)
+    t.ok(await isIn(one), title)
     await end(one)
     one.cookies.set('clinigate-session', id)
-    t.notOk(await isIn(one), `${way}: the id opens nothing from now on`)
+    t.notOk(await isIn(one), `${title}: the id opens nothing from now on`)
   }
 })
 
 test('nobody ends the session of somebody else', async t => {
   const gateway = await startGateway(t)
-  const ann = await signedIn(gateway, { role: 'operator', email: 'ann@example.org' })
-  const bob = await signedIn(gateway, { role: 'operator', email: 'bob@example.org' })
-  const [session] = await gateway.control.sessions.listOf(ann.member.memberId)
+  const ann = await createSignedInVisitor(gateway, { role: 'operator', email: 'ann@example.org' })
+  const bob = await createSignedInVisitor(gateway, { role: 'operator', email: 'bob@example.org' })
+  const [session] = await gateway.control.sessions.listByMember(ann.member.memberId)
   await bob.post('/dashboard/account/sessions/end', { session: session!.idHash })
   await bob.post('/dashboard/account/sessions/end-others')
   t.equal((await ann.get('/dashboard/account')).status, 200)
@@ -141,22 +141,22 @@ test('a session ends when nothing is asked for, and at the latest after its hour
   let minutes = 0
   const now = () => new Date(start + minutes * 60_000)
   const gateway = await startGateway(t, { now, config: { dashboard: { sessionIdleMinutes: 30, sessionHours: 2 } } })
-  const browser = await signedIn(gateway, { role: 'operator' })
-  const id = async () => {
+  const browser = await createSignedInVisitor(gateway, { role: 'operator' })
+  const startSession = async () => {
     browser.cookies.set(
       'clinigate-session',
-      await newSession(gateway, browser.member.memberId, { now: now(), minutes: 30 })
+      await createSession(gateway, browser.member.memberId, { now: now(), minutes: 30 })
     )
   }
   const isIn = async () => (await browser.get('/dashboard/account')).status === 200
-  await id()
+  await startSession()
   for (const at of [1, 30, 59, 85, 110, 119]) {
     minutes = at
     t.ok(await isIn(), `after ${at} minutes of use`)
   }
   minutes = 121
   t.notOk(await isIn(), 'two hours are all')
-  await id()
+  await startSession()
   t.ok(await isIn())
   minutes += 31
   t.notOk(await isIn(), 'half an hour of nothing is enough')
@@ -165,7 +165,7 @@ test('a session ends when nothing is asked for, and at the latest after its hour
 test('a password that was made for somebody opens nothing but the page on which it is changed', async t => {
   const gateway = await startGateway(t)
   const first = (await gateway.control.members.createFirstOperator('ann@example.org', 'test'))!
-  const browser = visitor(gateway)
+  const browser = createVisitor(gateway)
   t.equal(
     (await signIn(browser, { password: first.password, next: '/dashboard/operators' })).headers.location,
     '/dashboard/password'
@@ -177,7 +177,7 @@ test('a password that was made for somebody opens nothing but the page on which 
       path
     )
   }
-  const token = await browser.token('/dashboard/password')
+  const token = await browser.fetchToken('/dashboard/password')
   t.equal(
     (await browser.send('/dashboard/organizations/new', { _csrf: token, name: 'x', plan: 'pro' })).headers.location,
     '/dashboard/password'
@@ -204,9 +204,9 @@ test('one password that opens several organizations asks which, and opens no oth
     await gateway.createOrganization(),
     await gateway.createOrganization()
   ]
-  const ids = [await person(gateway, { tenantId: north }), await person(gateway, { tenantId: south })]
-  const foreign = await signedIn(gateway, { role: 'admin', tenantId: other, email: 'eve@example.org' })
-  const browser = visitor(gateway)
+  const ids = [await createPerson(gateway, { tenantId: north }), await createPerson(gateway, { tenantId: south })]
+  const foreign = await createSignedInVisitor(gateway, { role: 'admin', tenantId: other, email: 'eve@example.org' })
+  const browser = createVisitor(gateway)
   t.equal((await signIn(browser)).headers.location, '/dashboard/choose-organization?next=%2Fdashboard')
   t.equal((await browser.get('/dashboard/account')).status, 303, 'nothing is open yet')
   const page = await browser.get('/dashboard/choose-organization')
@@ -237,7 +237,7 @@ test('an invitation makes a member once, who is signed in by it', async t => {
     'test'
   )
   const path = `/dashboard/invitations/${token}`
-  const browser = visitor(gateway)
+  const browser = createVisitor(gateway)
   t.match((await browser.get(path)).text, /invited to a test organization as viewer/)
   t.match(await browser.post(path, { name: 'Ann', password: 'short' }, path), {
     status: 422,
@@ -249,9 +249,9 @@ test('an invitation makes a member once, who is signed in by it', async t => {
     headers: { location: '/dashboard' }
   })
   t.match((await browser.get('/dashboard/account')).text, /Ann.*viewer.*a test organization/)
-  t.equal((await visitor(gateway).get(path)).status, 404, 'the link has served')
-  t.equal((await visitor(gateway).get(`/dashboard/invitations/${'x'.repeat(43)}`)).status, 404)
-  t.equal((await visitor(gateway).get(`/dashboard/invitations/${invitationId}`)).status, 404, 'its id opens nothing')
+  t.equal((await createVisitor(gateway).get(path)).status, 404, 'the link has served')
+  t.equal((await createVisitor(gateway).get(`/dashboard/invitations/${'x'.repeat(43)}`)).status, 404)
+  t.equal((await createVisitor(gateway).get(`/dashboard/invitations/${invitationId}`)).status, 404, 'its id opens nothing')
 })
 
 test('without local accounts, nothing asks for a password and nothing takes one', async t => {
@@ -268,7 +268,7 @@ test('without local accounts, nothing asks for a password and nothing takes one'
     { tenantId, email: 'ann@example.org', role: 'viewer' },
     'test'
   )
-  const browser = visitor(gateway)
+  const browser = createVisitor(gateway)
   const page = await browser.get('/dashboard/sign-in')
   t.notMatch(page.html, /<form|type="password"/)
   t.match(page.text, /Sign in with the clinic/)
@@ -284,7 +284,7 @@ test('no password, no id of a session, no token of a link and no mark of a brows
     { tenantId, email: 'ann@example.org', role: 'admin' },
     'test'
   )
-  const browser = visitor(gateway)
+  const browser = createVisitor(gateway)
   const path = `/dashboard/invitations/${token}`
   await browser.post(path, { name: 'Ann', password }, path)
   await browser.post('/dashboard/sign-out')
@@ -301,12 +301,12 @@ test('no password, no id of a session, no token of a link and no mark of a brows
   const database = new Database(join(gateway.dataDirectory, 'control.db'))
   database.pragma('wal_checkpoint(TRUNCATE)')
   database.close()
-  const places = {
+  const texts = {
     log: JSON.stringify(gateway.logged()),
-    ...Object.fromEntries(dataFiles(gateway.dataDirectory).map(({ name, bytes }) => [name, bytes.toString('latin1')]))
+    ...Object.fromEntries(listDataFiles(gateway.dataDirectory).map(({ name, bytes }) => [name, bytes.toString('latin1')]))
   }
-  t.match(places, { log: /invitations\/:token/, 'control.db': /ann@example\.org/ })
-  for (const [place, text] of Object.entries(places)) {
-    for (const secret of secrets) t.notOk(text.includes(secret), place)
+  t.match(texts, { log: /invitations\/:token/, 'control.db': /ann@example\.org/ })
+  for (const [name, text] of Object.entries(texts)) {
+    for (const secret of secrets) t.notOk(text.includes(secret), name)
   }
 })

@@ -1,14 +1,14 @@
 import type { Page } from 'playwright-core'
 import t, { type Test } from 'tap'
 import { startBrowser } from '../harness/browser.js'
-import { newSession } from '../harness/dashboard.js'
+import { createSession } from '../harness/dashboard.js'
 import { startGateway } from '../harness/gateway.js'
-import { looksRight, openWindow } from '../harness/screenshots.js'
+import { checkAppearance, openWindow } from '../harness/screenshots.js'
 
 const password = 'a sentence for a test'
 
 /** A clinic with two admins, and a window in which the first of them is signed in. */
-async function clinic (t: Test) {
+async function startClinic (t: Test) {
   const gateway = await startGateway(t)
   const tenantId = await gateway.createOrganization()
   const join = async (name: string) => {
@@ -21,7 +21,7 @@ async function clinic (t: Test) {
   const [ann] = [await join('ann'), await join('bob')]
   const { page, complaints } = await openWindow(await startBrowser(t))
   const enter = async () => {
-    const session = await newSession(gateway, ann.memberId)
+    const session = await createSession(gateway, ann.memberId)
     await page
       .context()
       .addCookies([{ name: 'clinigate-session', value: session, url: gateway.url, httpOnly: true, sameSite: 'Lax' }])
@@ -39,7 +39,7 @@ async function clinic (t: Test) {
   }
 }
 
-async function typeKey (page: Page): Promise<void> {
+async function submitKeyForm (page: Page): Promise<void> {
   await page.fill('#name', 'Intake form')
   await page.check('[name=mode][value=live]')
   await page.fill('#lastDay', '2199-12-31')
@@ -52,61 +52,61 @@ async function signIn (page: Page, name: string): Promise<void> {
   await page.press('#password', 'Enter')
 }
 
-const typedOn = async (page: Page) => [
+const readForm = async (page: Page) => [
   await page.inputValue('#name'),
   await page.isChecked('[name=mode][value=live]'),
   await page.inputValue('#lastDay')
 ]
-const keptIn = (page: Page) => page.evaluate<string | null>('sessionStorage.getItem("clinigate-typed")')
+const readStoredForm = (page: Page) => page.evaluate<string | null>('sessionStorage.getItem("clinigate-typed")')
 
 // Whoever sent a form after the session had ended came to an empty dashboard, and had to begin again.
 t.test('what was typed into a form that came too late is in it again after the sign-in, for the same person alone', async t => {
-  const { gateway, ann, page, complaints, enter, at, newKey, tenantId } = await clinic(t)
+  const { gateway, ann, page, complaints, enter, at, newKey, tenantId } = await startClinic(t)
   await page.goto(at(newKey))
-  await gateway.control.sessions.endOf(ann.memberId)
-  await typeKey(page)
+  await gateway.control.sessions.endByMember(ann.memberId)
+  await submitKeyForm(page)
   await page.waitForURL(at('sign-in?**'))
   t.match(await page.textContent('[role=status]'), 'You were signed out before this was saved. Nothing was changed.')
   await signIn(page, 'ann')
   await page.waitForURL(at(newKey))
   t.match(await page.textContent('main .notice'), 'Not saved yet.')
-  t.same(await typedOn(page), ['Intake form', true, '2199-12-31'])
-  t.equal(await keptIn(page), null, 'kept no longer')
-  await looksRight(t, page, 'typed-again')
+  t.same(await readForm(page), ['Intake form', true, '2199-12-31'])
+  t.equal(await readStoredForm(page), null, 'kept no longer')
+  await checkAppearance(t, page, 'typed-again')
 
-  await gateway.control.sessions.endOf(ann.memberId)
-  await typeKey(page)
+  await gateway.control.sessions.endByMember(ann.memberId)
+  await submitKeyForm(page)
   await page.waitForURL(at('sign-in?**'))
   await signIn(page, 'bob')
   await page.waitForURL(at(newKey))
-  t.same(await typedOn(page), ['', false, ''], 'somebody else at the same browser learns nothing')
-  t.equal(await keptIn(page), null)
+  t.same(await readForm(page), ['', false, ''], 'somebody else at the same browser learns nothing')
+  t.equal(await readStoredForm(page), null)
 
   await enter()
   await page.goto(at(newKey))
-  await typeKey(page)
+  await submitKeyForm(page)
   await page.waitForSelector('[data-secret]')
-  t.equal(await keptIn(page), null, 'what was saved is not kept')
+  t.equal(await readStoredForm(page), null, 'what was saved is not kept')
   t.equal((await gateway.control.keys.list(tenantId)).length, 1)
   t.same(complaints, [])
 })
 
 t.test('what was typed into a form of an earlier session is in it again on the way back from the error', async t => {
-  const { page, complaints, enter, at, newKey } = await clinic(t)
+  const { page, complaints, enter, at, newKey } = await startClinic(t)
   await page.goto(at(newKey))
   await enter()
-  await typeKey(page)
+  await submitKeyForm(page)
   await page.waitForSelector('text=This form is out of date')
   await page.getByRole('link', { name: 'Back to the form' }).click()
   await page.waitForSelector('text=Not saved yet.')
-  t.same(await typedOn(page), ['Intake form', true, '2199-12-31'])
+  t.same(await readForm(page), ['Intake form', true, '2199-12-31'])
   t.same(complaints, [])
 })
 
 t.test('a password is never kept', async t => {
-  const { gateway, ann, page, at } = await clinic(t)
+  const { gateway, ann, page, at } = await startClinic(t)
   await page.goto(at('password'))
-  await gateway.control.sessions.endOf(ann.memberId)
+  await gateway.control.sessions.endByMember(ann.memberId)
   for (const field of ['#current', '#wanted', '#again']) await page.fill(field, 'only in my head')
   await page.press('#again', 'Enter')
   await page.waitForURL(at('sign-in?**'))

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { signedIn, visitor } from '../harness/dashboard.js'
+import { createSignedInVisitor, createVisitor } from '../harness/dashboard.js'
 import { startGateway } from '../harness/gateway.js'
 import { startPostgres } from '../harness/postgres.js'
 
@@ -9,10 +9,10 @@ t.test('a NUL or a line far beyond the last one is no fault of ours on PostgreSQ
   const server = await startPostgres(t)
   const gateway = await startGateway(t, { environment: { CONTROL_DATABASE_URL: await server.createDatabase() } })
   const { secret } = await gateway.control.tokens.create({ role: 'operator', name: 'a test token' }, 'test')
-  const ask = async (path: string) =>
+  const getStatus = async (path: string) =>
     (await gateway.inject({ url: `/control/v1/${path}`, headers: { authorization: `Bearer ${secret}` } })).statusCode
 
-  const stranger = visitor(gateway)
+  const stranger = createVisitor(gateway)
   const { status, text } = await stranger.post(
     '/dashboard/sign-in',
     { email: 'ann\0@clinic.example', password: 'a sentence that nobody knows' },
@@ -20,11 +20,11 @@ t.test('a NUL or a line far beyond the last one is no fault of ours on PostgreSQ
   )
   t.equal(status, 422)
   t.notMatch(text, /our fault/i)
-  t.equal(await ask('keys/%00'), 422)
-  t.equal(await ask('members/a%00b'), 422)
-  t.equal(await ask('audit?before=2147483648'), 400)
-  t.equal(await ask('audit?before=2147483647'), 200)
-  const operator = await signedIn(gateway, { role: 'operator' })
+  t.equal(await getStatus('keys/%00'), 422)
+  t.equal(await getStatus('members/a%00b'), 422)
+  t.equal(await getStatus('audit?before=2147483648'), 400)
+  t.equal(await getStatus('audit?before=2147483647'), 200)
+  const operator = await createSignedInVisitor(gateway, { role: 'operator' })
   t.equal((await operator.get('/dashboard/audit?before=2147483648')).status, 200)
   t.equal((await operator.get('/dashboard/audit?entity=%00')).status, 422)
   t.strictSame(gateway.logged().filter(({ level }) => Number(level) >= 50), [], 'nothing is logged as a fault')

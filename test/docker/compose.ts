@@ -41,39 +41,39 @@ export function readCompose (file: string): Compose {
 }
 
 /** Services whose image is ours. */
-export function ours ({ services }: Compose): Array<[name: string, service: Service]> {
+export function findOwnServices ({ services }: Compose): Array<[name: string, service: Service]> {
   return Object.entries(services).filter(([, { extends: base }]) => base?.service === 'clinigate')
 }
 
 /** Where on this machine something is that the containers see elsewhere. */
-type Places = Readonly<Record<string, string>>
+type Replacements = Readonly<Record<string, string>>
 
 /**
  * The environment of a container of ours for a process on this machine: its variables and its configuration file with
  * every place put in another's stead, of longer ones first.
  */
-export function environmentHere (
+export function toLocalEnvironment (
   t: Test,
   { environment = {}, volumes = [] }: Service,
-  places: Places
+  replacements: Replacements
 ): Record<string, string> {
-  const folder = temporaryFolder(t)
+  const folder = createTemporaryFolder(t)
   const config = volumes.map(volume => volume.split(':')).find(([, target]) => target === environment.CLINIGATE_CONFIG)
   if (config === undefined) throw new Error('its configuration file is not among its volumes')
   const file = join(folder, 'config.json')
-  writeFileSync(file, inPlace(readFileSync(join(docker, config[0]!), 'utf8'), places))
-  const variables = Object.entries(environment).map(([name, value]) => [name, inPlace(value, places)])
+  writeFileSync(file, applyReplacements(readFileSync(join(docker, config[0]!), 'utf8'), replacements))
+  const variables = Object.entries(environment).map(([name, value]) => [name, applyReplacements(value, replacements)])
   return { ...Object.fromEntries(variables), CLINIGATE_CONFIG: file }
 }
 
-function inPlace (text: string, places: Places): string {
-  const names = Object.keys(places).sort((a, b) => b.length - a.length)
+function applyReplacements (text: string, replacements: Replacements): string {
+  const names = Object.keys(replacements).sort((a, b) => b.length - a.length)
   // A variable of the operator's, as compose reads it: what follows `:-` where it is not set.
-  return names.reduce((sofar, name) => sofar.replaceAll(name, places[name]!), text.replace(/\$\{\w+:-([^}]*)\}/g, '$1'))
+  return names.reduce((sofar, name) => sofar.replaceAll(name, replacements[name]!), text.replace(/\$\{\w+:-([^}]*)\}/g, '$1'))
 }
 
 /** A folder that goes with the test. */
-export function temporaryFolder (t: Test): string {
+export function createTemporaryFolder (t: Test): string {
   const folder = mkdtempSync(join(tmpdir(), 'clinigate-docker-'))
   t.teardown(() => rmSync(folder, { recursive: true, force: true }))
   mkdirSync(join(folder, 'secrets'))

@@ -5,7 +5,7 @@ import { DCLinter } from 'dclint'
 import { validate, ValidationSeverity } from 'dockerfile-utils'
 import t, { type Test } from 'tap'
 import { loadConfig } from '../../src/config/load.js'
-import { composeFiles, docker, environmentHere, ours, readCompose, temporaryFolder } from './compose.js'
+import { composeFiles, docker, toLocalEnvironment, findOwnServices, readCompose, createTemporaryFolder } from './compose.js'
 
 t.test('the Dockerfile has no mistake, and its last stage runs without rights', async t => {
   const text = readFileSync(join(docker, 'Dockerfile'), 'utf8')
@@ -41,10 +41,10 @@ t.test('what the Dockerfile copies is what the build may see of the project', as
 })
 
 t.test('the compose files keep to the Compose Specification', async t => {
-  t.strictSame(mistakesIn(docker), [])
-  const folder = temporaryFolder(t)
+  t.strictSame(lintFolder(docker), [])
+  const folder = createTemporaryFolder(t)
   writeFileSync(join(folder, 'compose.yaml'), 'services:\n  one:\n    image: nothing:1\n    port: 80\n')
-  t.match(mistakesIn(folder), [/services\/one.*additional properties/], 'the linter sees what it should')
+  t.match(lintFolder(folder), [/services\/one.*additional properties/], 'the linter sees what it should')
 })
 
 interface Linted {
@@ -52,7 +52,7 @@ interface Linted {
   readonly messages: ReadonlyArray<{ readonly message: string; readonly line: number }>
 }
 
-function mistakesIn (folder: string): string[] {
+function lintFolder (folder: string): string[] {
   const files = new DCLinter({ rules: taste }).lintFiles([folder], false) as readonly Linted[]
   return files.flatMap(({ filePath, messages }) =>
     messages.map(({ message, line }) => `${relative(folder, filePath)}:${line}: ${message}`)
@@ -73,7 +73,7 @@ const taste = {
 for (const file of composeFiles) {
   t.test(`${file}: every secret, volume, network and file that a service names is there`, async t => {
     const { services, secrets = {}, volumes = {}, networks = {} } = readCompose(file)
-    const made = secretsMade(t)
+    const made = prepareSecrets(t)
     for (const { file } of Object.values(secrets)) {
       if (file !== './secrets/gateway-token') t.ok(made.names.includes(file.slice('./secrets/'.length)), file)
     }
@@ -98,11 +98,11 @@ for (const file of composeFiles) {
   })
 
   t.test(`${file}: the gateway takes each configuration as it stands there`, async t => {
-    const { folder } = secretsMade(t)
-    const configured = ours(readCompose(file))
+    const { folder } = prepareSecrets(t)
+    const configured = findOwnServices(readCompose(file))
     t.not(configured.length, 0)
     for (const [name, service] of configured) {
-      const config = loadConfig(environmentHere(t, service, { '/run/secrets': folder }))
+      const config = loadConfig(toLocalEnvironment(t, service, { '/run/secrets': folder }))
       if (config.role === 'control') continue
       t.strictSame(
         [config.datastores.test?.url, config.datastores.live?.url],
@@ -114,7 +114,7 @@ for (const file of composeFiles) {
 }
 
 t.test('secrets are made once: what is there stays', async t => {
-  const { folder, make, names } = secretsMade(t)
+  const { folder, make, names } = prepareSecrets(t)
   const read = () => names.map(name => readFileSync(join(folder, name), 'utf8'))
   const before = read()
   t.equal(new Set(before).size, before.length)
@@ -123,16 +123,16 @@ t.test('secrets are made once: what is there stays', async t => {
 })
 
 /** Runs the script that makes the secrets, in a folder of its own. */
-function secretsMade (t: Test): {
+function prepareSecrets (t: Test): {
   readonly folder: string
   readonly names: readonly string[]
   readonly make: () => void
 } {
-  const place = temporaryFolder(t)
-  const folder = join(place, 'secrets')
-  copyFileSync(join(docker, 'secrets.sh'), join(place, 'secrets.sh'))
+  const parent = createTemporaryFolder(t)
+  const folder = join(parent, 'secrets')
+  copyFileSync(join(docker, 'secrets.sh'), join(parent, 'secrets.sh'))
   const make = () => {
-    execFileSync('sh', [join(place, 'secrets.sh')])
+    execFileSync('sh', [join(parent, 'secrets.sh')])
   }
   make()
   const names = readdirSync(folder)

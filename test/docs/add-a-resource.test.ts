@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { basename, dirname, join, relative } from 'node:path'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
-import { blockOf, commandsOf, root } from '../e2e/document.js'
+import { readBlock, readCommands, root } from '../e2e/document.js'
 import { startProcess, type StartedGateway } from '../e2e/process.js'
 
 const run = promisify(execFile)
@@ -66,26 +66,26 @@ t.test(
     const env = Object.fromEntries(
       Object.entries(process.env).filter(([name]) => !name.startsWith('TAP') && name !== 'NODE_OPTIONS')
     )
-    const shell = async (command: string) =>
+    const runShell = async (command: string) =>
       (
         await run('bash', ['--norc', '-c', `${command} 2>&1`], { cwd, env, maxBuffer: 2 ** 26 }).catch(error => {
           throw new Error(`${command} failed: ${error.stdout}`)
         })
       ).stdout
 
-    for (const command of commandsOf(page, 'sh begin')) {
-      t.match(await shell(command), /src\/mappings\/resources\/flags\.ts[^]*registry\.ts: flags/)
+    for (const command of readCommands(page, 'sh begin')) {
+      t.match(await runShell(command), /src\/mappings\/resources\/flags\.ts[^]*registry\.ts: flags/)
     }
     edit(join(cwd, 'src/mappings/resources/flags.ts'), text =>
-      patched(text, blockOf(page, 'diff src/mappings/resources/flags.ts'))
+      applyPatch(text, readBlock(page, 'diff src/mappings/resources/flags.ts'))
     )
     edit(join(cwd, 'test/contract/resources.json'), text =>
-      agreed(text, JSON.parse(blockOf(page, 'json test/contract/resources.json')))
+      updateContract(text, JSON.parse(readBlock(page, 'json test/contract/resources.json')))
     )
 
-    for (const command of commandsOf(page, 'sh check')) await t.resolves(shell(command), command)
+    for (const command of readCommands(page, 'sh check')) await t.resolves(runShell(command), command)
 
-    const [start, ...others] = commandsOf(page, 'sh start')
+    const [start, ...others] = readCommands(page, 'sh start')
     t.strictSame([start, others], ['npm start', []])
     const gateway = await startProcess(t, {
       command: ['npm', 'start'],
@@ -98,22 +98,22 @@ t.test(
 
 async function tryOut (t: Test, { url, key }: StartedGateway): Promise<void> {
   const env: Record<string, string | undefined> = { ...process.env, KEY: key, URL: url }
-  const answers: Array<{ status: string | undefined, data: any }> = []
-  for (const command of commandsOf(page, 'sh try')) {
+  const responses: Array<{ status: string | undefined, data: any }> = []
+  for (const command of readCommands(page, 'sh try')) {
     const [, name] = /^export (PATIENT|ID)=/.exec(command) ?? []
-    if (name !== undefined) env[name] = answers.at(-1)?.data.id
+    if (name !== undefined) env[name] = responses.at(-1)?.data.id
     if (!command.startsWith('curl')) continue
     const { stdout } = await run('bash', ['--norc', '-c', command], { env })
-    answers.push({
+    responses.push({
       status: /^HTTP\/1\.1 (\d{3})/.exec(stdout)?.[1],
       data: JSON.parse(stdout.slice(stdout.indexOf('{'))).data
     })
   }
-  t.strictSame(answers.map(({ status }) => status), ['201', '201', '200', '200'])
+  t.strictSame(responses.map(({ status }) => status), ['201', '201', '200', '200'])
   const flag = { resourceType: 'Flag', status: 'active', code: 'No latex gloves', patientId: env.PATIENT }
-  t.match(answers[1]!.data, flag)
-  t.match(answers[2]!.data, { ...flag, id: env.ID })
-  t.match(answers[3]!.data, { total: 1, data: [{ id: env.ID }] })
+  t.match(responses[1]!.data, flag)
+  t.match(responses[2]!.data, { ...flag, id: env.ID })
+  t.match(responses[3]!.data, { total: 1, data: [{ id: env.ID }] })
 }
 
 function edit (file: string, change: (text: string) => string): void {
@@ -122,17 +122,17 @@ function edit (file: string, change: (text: string) => string): void {
 }
 
 /** The text with the line that begins with - replaced by the one that begins with +. */
-function patched (text: string, diff: string): string {
+function applyPatch (text: string, diff: string): string {
   const [removed, added] = ['-', '+'].map(sign => diff.split('\n').find(line => line.startsWith(sign))!.slice(1))
   if (!text.includes(`${removed}\n`)) throw new Error(`the file has no line ${removed}`)
   return text.replace(`${removed}\n`, () => `${added}\n`)
 }
 
 /** The contract with what the page says of one field. */
-function agreed (text: string, { path, field, ...said }: any): string {
+function updateContract (text: string, { path, field, ...properties }: any): string {
   const contract = JSON.parse(text)
   const found = contract.find((group: any) => group.path === path)?.fields.find((one: any) => one.name === field)
   if (found === undefined) throw new Error(`the contract has no ${field} of ${path}`)
-  Object.assign(found, said)
+  Object.assign(found, properties)
   return JSON.stringify(contract, null, 1)
 }

@@ -4,15 +4,15 @@ import { join } from 'node:path'
 import t from 'tap'
 import ts from 'typescript'
 import { resourceTypes } from '../../src/mappings/new-mapping/definitions.js'
-import { fieldsOf } from '../../src/mappings/new-mapping/fields.js'
-import { nameOf, pathOf, registered, sourceOf } from '../../src/mappings/new-mapping/file.js'
+import { buildFields } from '../../src/mappings/new-mapping/fields.js'
+import { toVariableName, toPath, addToRegistry, formatSource } from '../../src/mappings/new-mapping/file.js'
 import { mappings } from '../../src/mappings/registry.js'
 import { root } from '../e2e/document.js'
 
 const open: string[] = [...resourceTypes.keys()].filter(type => !mappings.some(mapping => mapping.type === type))
 
 /** What the compiler says of source files that stand in no folder yet. */
-function faultsOf (sources: ReadonlyMap<string, string>): string[] {
+function findCompilerErrors (sources: ReadonlyMap<string, string>): string[] {
   const { config } = ts.readConfigFile(join(root, 'tsconfig.json'), ts.sys.readFile)
   const { options } = ts.parseJsonConfigFileContent(config, ts.sys, root)
   const host = ts.createCompilerHost({ ...options, noEmit: true, incremental: false })
@@ -33,22 +33,22 @@ t.test('the mapping that is begun for any R4 type that has none yet compiles', a
   t.ok(open.length > 0)
   const sources = new Map(
     open.map(type => [
-      join(root, 'src/mappings/resources', `${pathOf(type)}.ts`),
-      sourceOf(type, pathOf(type), fieldsOf(type).fields)
+      join(root, 'src/mappings/resources', `${toPath(type)}.ts`),
+      formatSource(type, toPath(type), buildFields(type).fields)
     ])
   )
   t.equal(sources.size, open.length, 'each in a file of its own')
-  t.strictSame(faultsOf(sources), [])
+  t.strictSame(findCompilerErrors(sources), [])
 })
 
 t.test('it shows whatever R4 requires, but of the two types for whose structures the kit has no datatype', async t => {
-  const lacking = open.filter(type => fieldsOf(type).missing.some(({ isRequired }: any) => isRequired))
+  const lacking = open.filter(type => buildFields(type).missing.some(({ isRequired }: any) => isRequired))
   t.strictSame(lacking, ['EventDefinition', 'ImplementationGuide'].filter(type => open.includes(type)))
 })
 
 t.test('it stands in the registry once, its import in order', async t => {
   const registry = readFileSync(join(root, 'src/mappings/registry.ts'), 'utf8')
-  const lines = registered(registry, 'begun-things').split('\n')
+  const lines = addToRegistry(registry, 'begun-things').split('\n')
   t.strictSame(
     lines.filter((line: string) => line.startsWith('import')),
     lines
@@ -56,7 +56,7 @@ t.test('it stands in the registry once, its import in order', async t => {
       .toSorted((a: string, b: string) => (a.split("'")[1]! < b.split("'")[1]! ? -1 : 1))
   )
   t.strictSame(
-    lines.filter((line: string) => line.includes(nameOf('begun-things'))),
+    lines.filter((line: string) => line.includes(toVariableName('begun-things'))),
     ["import { begunThings } from './resources/begun-things.js'", '  begunThings']
   )
 })

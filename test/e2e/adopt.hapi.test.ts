@@ -1,7 +1,7 @@
 import t from 'tap'
-import { realBackend } from '../harness/backend.js'
-import { bringServer } from './adopt.js'
+import { requireRealBackend } from '../harness/backend.js'
+import { testAdoption } from './adopt.js'
 
 t.test("the records of an existing server are a tenant's once they are adopted, and nobody else's", t =>
-  bringServer(t, realBackend().url)
+  testAdoption(t, requireRealBackend().url)
 )

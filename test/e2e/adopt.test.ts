@@ -1,8 +1,8 @@
 import t from 'tap'
 import { startTestSandbox } from '../harness/sandbox.js'
-import { bringServer } from './adopt.js'
+import { testAdoption } from './adopt.js'
 
 t.test('the records of an existing server are a tenant\'s once they are adopted, and nobody else\'s', async t => {
   const sandbox = await startTestSandbox(t)
-  await bringServer(t, sandbox.url)
+  await testAdoption(t, sandbox.url)
 })

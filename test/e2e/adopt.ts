@@ -1,17 +1,17 @@
 import type { Test } from 'tap'
-import { command } from '../cli/command.js'
+import { runCommand } from '../cli/command.js'
 import { startGateway } from '../harness/gateway.js'
-import { existing } from '../tenant-guard/operator.js'
+import { openExistingServer } from '../tenant-guard/operator.js'
 
 /**
  * What an operator does who brings a server full of records: looks, adopts, looks again; and what the tenant sees of
  * it.
  */
-export async function bringServer (t: Test, fhirUrl: string): Promise<void> {
+export async function testAdoption (t: Test, fhirUrl: string): Promise<void> {
   const directory = t.testdir()
   const environment = { CLINIGATE_DATA: `${directory}/data`, FHIR_TEST_URL: fhirUrl, FHIR_LIVE_URL: fhirUrl }
   const gateway = await startGateway(t, { environment })
-  const server = existing(fhirUrl)
+  const server = openExistingServer(fhirUrl)
   const patient = await server.plant({
     resourceType: 'Patient',
     name: [{ family: 'Byron', given: ['Ada'] }],
@@ -30,23 +30,23 @@ export async function bringServer (t: Test, fhirUrl: string): Promise<void> {
     const response = await gateway.inject({ url: path, headers: { 'x-api-key': key } })
     return { status: response.statusCode, body: response.json() }
   }
-  const untagged = async (): Promise<string[]> => {
-    const { out } = await command(environment, 'audit', 'test', '--type', 'Patient,Encounter', '--json')
+  const listUntagged = async (): Promise<string[]> => {
+    const { out } = await runCommand(environment, 'audit', 'test', '--type', 'Patient,Encounter', '--json')
     const lines = out.trim().split('\n').map(line => JSON.parse(line))
     return lines
       .filter(({ id }) => [patient.id, encounter.id].includes(id))
       .map(({ finding, type }) => `${finding} ${type}`)
   }
 
-  t.same(await untagged(), ['no-tag Encounter', 'no-tag Patient'])
+  t.same(await listUntagged(), ['no-tag Encounter', 'no-tag Patient'])
   t.equal((await get(`/v1/patients/${patient.id}`)).status, 404)
   for (const type of ['Patient', 'Encounter']) {
     t.equal(
-      (await command(environment, 'adopt', 'test', '--tenant', tenantId, '--search', server.search(type))).code,
+      (await runCommand(environment, 'adopt', 'test', '--tenant', tenantId, '--search', server.search(type))).code,
       0
     )
   }
-  t.same(await untagged(), [])
+  t.same(await listUntagged(), [])
 
   t.match(await get(`/v1/patients/${patient.id}`), {
     status: 200,

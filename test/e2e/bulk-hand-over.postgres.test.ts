@@ -8,9 +8,9 @@ import t, { type Test } from 'tap'
 import { openControlStore } from '../../src/control-plane/store/store.js'
 import { startPostgres } from '../harness/postgres.js'
 import { startTestSandbox } from '../harness/sandbox.js'
-import { until } from '../harness/until.js'
-import { temporary } from '../sync/control-plane.js'
-import { startGateway, startProcess, statusAt, type Running } from '../sync/processes.js'
+import { waitUntil } from '../harness/until.js'
+import { createTemporaryDirectory } from '../sync/control-plane.js'
+import { startGateway, startProcess, fetchStatus, type Running } from '../sync/processes.js'
 
 t.setTimeout(300_000)
 
@@ -29,22 +29,22 @@ interface SlowDatastore {
  * A datastore that answers one write after the other, so that there is a middle of the work to die in, however fast the
  * machine is.
  */
-async function slowDatastore (t: Test): Promise<SlowDatastore> {
+async function startSlowDatastore (t: Test): Promise<SlowDatastore> {
   const sandbox = await startTestSandbox(t)
   const { port, pathname, hostname } = new URL(sandbox.url)
   let goOn = () => {}
-  let answers = Promise.resolve()
+  let queue = Promise.resolve()
   let pauseMs = 400
-  const server = createServer((requested, answered) => {
+  const server = createServer((requested, response) => {
     const passed = request(
       { hostname, port, method: requested.method, path: requested.url, headers: requested.headers },
-      async answer => {
-        if (requested.method !== 'GET') await (answers = answers.then(() => pause(pauseMs)))
-        answered.writeHead(answer.statusCode!, answer.headers)
-        answer.pipe(answered)
+      async received => {
+        if (requested.method !== 'GET') await (queue = queue.then(() => pause(pauseMs)))
+        response.writeHead(received.statusCode!, received.headers)
+        received.pipe(response)
       }
     )
-    passed.on('error', () => answered.destroy())
+    passed.on('error', () => response.destroy())
     requested.pipe(passed)
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -55,7 +55,7 @@ async function slowDatastore (t: Test): Promise<SlowDatastore> {
   })
   const hold = () => {
     const held = new Promise<void>(resolve => { goOn = resolve })
-    answers = answers.then(() => held)
+    queue = queue.then(() => held)
   }
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}${pathname}`,
@@ -78,9 +78,9 @@ t.test(
     const { secret: token } = await store.tokens.create({ name: 'gateways', role: 'gateway' }, 'test')
     const { tenantId } = await store.organizations.create({ name: 'clinic', plan: 'enterprise' }, 'test')
     const { secret } = await store.keys.create({ tenantId, mode: 'test', name: 'a key' }, 'test')
-    const shared = temporary(t)
+    const shared = createTemporaryDirectory(t)
     writeFileSync(join(shared, 'config.json'), JSON.stringify({ bulk: { directory: join(shared, 'bulk') } }))
-    const datastore = await slowDatastore(t)
+    const datastore = await startSlowDatastore(t)
     const environment = {
       CLINIGATE_CONFIG: join(shared, 'config.json'),
       FHIR_TEST_URL: datastore.url,
@@ -92,7 +92,7 @@ t.test(
       )
     )
     const [first, second] = gateways as [Running, Running]
-    for (const gateway of gateways) await until(async () => (await statusAt(gateway, secret)) === 200)
+    for (const gateway of gateways) await waitUntil(async () => (await fetchStatus(gateway, secret)) === 200)
 
     const headers = { 'x-api-key': secret }
     const lines = Array.from({ length: count }, (_, i) =>
@@ -107,7 +107,7 @@ t.test(
     const {
       data: { jobId }
     } = (await posted.json()) as { data: { jobId: string } }
-    const jobAt = async ({ url }: Running) =>
+    const fetchJob = async ({ url }: Running) =>
       (
         (await (await fetch(`${url}/v1/bulk/jobs/${jobId}`, { headers })).json()) as {
           data: { status: string; processedRecords: number }
@@ -115,26 +115,26 @@ t.test(
       ).data
     const isInTheMiddleAfter = (processed: number, at: Running) => async () => {
       await pause(100)
-      const job = await jobAt(at)
+      const job = await fetchJob(at)
       if (job.status === 'completed' || job.status === 'failed') throw new Error(`it is ${job.status} already`)
       return job.processedRecords > processed
     }
 
-    await until(isInTheMiddleAfter(0, second))
+    await waitUntil(isInTheMiddleAfter(0, second))
     await first.end('SIGKILL')
-    const { processedRecords: atKill } = await jobAt(second)
-    await until(isInTheMiddleAfter(atKill, second))
+    const { processedRecords: atKill } = await fetchJob(second)
+    await waitUntil(isInTheMiddleAfter(atKill, second))
     datastore.hold()
     const again = await first.again()
     const ended = second.end('SIGTERM')
-    await until(async () => (await statusAt(second, secret).catch(() => 0)) !== 200)
+    await waitUntil(async () => (await fetchStatus(second, secret).catch(() => 0)) !== 200)
     datastore.goOn()
     await ended
     t.equal(second.child.exitCode, 0)
-    t.ok(second.said.err.includes('"why":"stopping"'), 'it was at work when it was stopped')
-    await until(async () => (await jobAt(again)).status !== 'processing')
+    t.ok(second.output.err.includes('"why":"stopping"'), 'it was at work when it was stopped')
+    await waitUntil(async () => (await fetchJob(again)).status !== 'processing')
 
-    const job = await jobAt(again)
+    const job = await fetchJob(again)
     t.match(job, { status: 'completed', totalRecords: count, processedRecords: count, failedRecords: 0 })
     const results = (await (await fetch(`${again.url}/v1/bulk/jobs/${jobId}/results`, { headers })).text())
       .trimEnd()
@@ -150,8 +150,8 @@ t.test(
       total: number
     }
     t.equal(found.total, count, 'none is missing and none is there twice')
-    for (const { said } of [first, second, again, control]) {
-      for (const hidden of [secret, token, 'Name 1']) t.notOk((said.out + said.err).includes(hidden))
+    for (const { output } of [first, second, again, control]) {
+      for (const hidden of [secret, token, 'Name 1']) t.notOk((output.out + output.err).includes(hidden))
     }
   }
 )

@@ -12,25 +12,25 @@ t.test(
     const gateway = await startGateway(t, { environment: { CONTROL_DATABASE_URL: await server.createDatabase() } })
     const { tenantId, secret: apiKey } = await gateway.createKey()
     const { secret: token } = await gateway.control.tokens.create({ name: 'program', role: 'operator' }, 'test')
-    const patients = () => gateway.inject({ url: '/v1/patients', headers: { 'x-api-key': apiKey } })
-    const keys = () =>
+    const fetchPatients = () => gateway.inject({ url: '/v1/patients', headers: { 'x-api-key': apiKey } })
+    const fetchKeys = () =>
       gateway.inject({
         url: `/control/v1/organizations/${tenantId}/keys`,
         headers: { authorization: `Bearer ${token}` }
       })
-    const stateOf = async () => (await gateway.inject('/health')).json().data.checks.keys.status
-    t.equal((await patients()).statusCode, 200)
-    t.equal((await keys()).statusCode, 200)
-    t.equal(await stateOf(), 'ok')
+    const fetchKeysStatus = async () => (await gateway.inject('/health')).json().data.checks.keys.status
+    t.equal((await fetchPatients()).statusCode, 200)
+    t.equal((await fetchKeys()).statusCode, 200)
+    t.equal(await fetchKeysStatus(), 'ok')
 
     await server.stop()
-    t.equal((await patients()).statusCode, 200)
-    const refused = await keys()
+    t.equal((await fetchPatients()).statusCode, 200)
+    const refused = await fetchKeys()
     t.match(refused, { statusCode: 503, headers: { 'retry-after': /^\d+$/ } })
     t.match(refused.json(), { code: 'BACKEND_UNAVAILABLE', message: /[Tt]ry again/ })
     const page = await gateway.inject({ url: '/dashboard/sign-in', headers: { accept: 'text/html' } })
     t.equal(page.statusCode, 200, 'the page that asks for no data is there')
-    while ((await stateOf()) === 'ok') await pause(100)
+    while ((await fetchKeysStatus()) === 'ok') await pause(100)
     const log = JSON.stringify(gateway.logged())
     t.match(log, /PostgreSQL cannot be reached\. Check that it is running/)
     for (const hidden of [user, password, encodeURIComponent(password)]) {
@@ -38,12 +38,12 @@ t.test(
     }
 
     await server.start()
-    while ((await stateOf()) !== 'ok') await pause(100)
-    t.equal((await keys()).statusCode, 200)
+    while ((await fetchKeysStatus()) !== 'ok') await pause(100)
+    t.equal((await fetchKeys()).statusCode, 200)
     const made = await gateway.control.keys.create({ tenantId, mode: 'test', name: 'new' }, 'test')
     while ((await gateway.inject({ url: '/v1/patients', headers: { 'x-api-key': made.secret } })).statusCode !== 200) {
       await pause(100)
     }
-    t.equal((await patients()).statusCode, 200)
+    t.equal((await fetchPatients()).statusCode, 200)
   }
 )

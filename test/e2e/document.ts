@@ -5,7 +5,7 @@ import { join } from 'node:path'
 export const root = join(import.meta.dirname, '..', '..')
 
 /** A block of a document of the project by what stands behind its fence: `sh quickstart`. */
-export function blockOf (document: string, title: string): string {
+export function readBlock (document: string, title: string): string {
   const text = readFileSync(join(root, document), 'utf8')
   const start = text.indexOf(`\`\`\`${title}\n`)
   if (start < 0) throw new Error(`${document} has no block ${title}`)
@@ -14,9 +14,9 @@ export function blockOf (document: string, title: string): string {
 }
 
 /** The commands of a shell block that begin so, in order, without the remarks behind them. */
-export function commandsOf (document: string, title: string, beginning = ''): string[] {
-  return blockOf(document, title)
+export function readCommands (document: string, title: string, prefix = ''): string[] {
+  return readBlock(document, title)
     .split('\n')
-    .filter(line => line !== '' && line.startsWith(beginning))
+    .filter(line => line !== '' && line.startsWith(prefix))
     .map(line => line.replace(/ +#.*$/, ''))
 }

@@ -14,15 +14,15 @@ const PATH = [dirname(process.execPath), process.env.PATH].join(delimiter)
 t.test('the package that npm packs, installed into an empty folder, starts, migrates and serves', async t => {
   t.setTimeout(300_000)
   const folder = t.testdir({ empty: {}, packed: {} })
-  const npm = (cwd: string, ...args: string[]) => run('npm', args, { cwd, env: { ...process.env, PATH } })
+  const runNpm = (cwd: string, ...args: string[]) => run('npm', args, { cwd, env: { ...process.env, PATH } })
   const packed = join(folder, 'packed')
   // The build is here already; what npm would run for one needs the packages of development.
-  await npm(join(dirname(buildMain()), '..'), 'pack', '--ignore-scripts', '--pack-destination', packed)
+  await runNpm(join(dirname(buildMain()), '..'), 'pack', '--ignore-scripts', '--pack-destination', packed)
   const [archive = ''] = readdirSync(packed)
 
   const cwd = join(folder, 'empty')
   writeFileSync(join(cwd, 'package.json'), JSON.stringify({ name: 'clinic', private: true }))
-  await npm(cwd, 'install', '--prefer-offline', '--no-audit', '--no-fund', '--ignore-scripts', join(packed, archive))
+  await runNpm(cwd, 'install', '--prefer-offline', '--no-audit', '--no-fund', '--ignore-scripts', join(packed, archive))
   const installed = readdirSync(join(cwd, 'node_modules'))
   t.ok(installed.includes('better-sqlite3'))
   t.notOk(installed.includes('tap'), 'nothing of development comes along')

@@ -4,8 +4,8 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Test } from 'tap'
-import { freePort } from '../harness/free-port.js'
-import { calm } from '../sync/control-plane.js'
+import { findFreePort } from '../harness/free-port.js'
+import { withoutOverloadLimits } from '../sync/control-plane.js'
 
 /** A gateway as a newcomer starts it, with the test key that it printed. */
 export interface StartedGateway { readonly url: string, readonly key: string, readonly env: NodeJS.ProcessEnv }
@@ -24,18 +24,18 @@ export async function startProcess (
   { command: [program, ...args], cwd, environment = {} }: Start
 ): Promise<StartedGateway> {
   const data = mkdtempSync(join(tmpdir(), 'clinigate-journey-'))
-  const port = await freePort()
-  const env = { ...process.env, ...calm(t, environment), CLINIGATE_DATA: data, PORT: String(port) }
+  const port = await findFreePort()
+  const env = { ...process.env, ...withoutOverloadLimits(t, environment), CLINIGATE_DATA: data, PORT: String(port) }
   // A process group of its own, since what was started may have started the gateway.
   const child = spawn(program!, args, { cwd, env, stdio: ['ignore', 'pipe', 'ignore'], detached: true })
   t.after(async () => {
     await stop(child)
     rmSync(data, { recursive: true, force: true })
   })
-  return { url: `http://127.0.0.1:${port}`, key: await printedKey(child), env }
+  return { url: `http://127.0.0.1:${port}`, key: await readPrintedKey(child), env }
 }
 
-async function printedKey (child: ChildProcess): Promise<string> {
+async function readPrintedKey (child: ChildProcess): Promise<string> {
   let printed = ''
   for await (const chunk of child.stdout!) {
     printed += String(chunk)

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import type { Test } from 'tap'
-import { commandsOf, root } from './document.js'
+import { readCommands, root } from './document.js'
 import { startProcess } from './process.js'
 
 const run = promisify(execFile)
@@ -19,7 +19,7 @@ export async function runReadme (t: Test, gateway: Gateway): Promise<void> {
   await t.test('the commands of the quickstart give 201, 200, 200, 200, 200', async t => {
     const env = { ...process.env, KEY: gateway.key, URL: gateway.url, ID: '' }
     const statuses: string[] = []
-    for (const command of commandsOf('README.md', 'sh quickstart', 'curl')) {
+    for (const command of readCommands('README.md', 'sh quickstart', 'curl')) {
       const { stdout } = await run('bash', ['-c', command], { env })
       statuses.push(/^HTTP\/1\.1 (\d{3})/.exec(stdout)?.[1] ?? stdout)
       env.ID ||= JSON.parse(stdout.slice(stdout.indexOf('{'))).data.id
@@ -33,24 +33,24 @@ export async function runReadme (t: Test, gateway: Gateway): Promise<void> {
     }
     t.strictSame(statuses, ['201', '200', '200', '200', '200'])
   })
-  await t.test('the commands of a bulk import give each line its result, and an export begins', t => inBulk(t, gateway))
+  await t.test('the commands of a bulk import give each line its result, and an export begins', t => testBulk(t, gateway))
   await t.test('organizations and keys are made while the gateway runs, and a revoked key is refused soon', t =>
     administrate(t, gateway)
   )
 }
 
-async function inBulk (t: Test, { url, key }: Gateway): Promise<void> {
-  const [write, start, look, results, exported] = commandsOf('README.md', 'sh bulk').filter(
+async function testBulk (t: Test, { url, key }: Gateway): Promise<void> {
+  const [write, start, look, results, exported] = readCommands('README.md', 'sh bulk').filter(
     command => !command.startsWith('export')
   )
   const options = { cwd: t.testdir(), env: { ...process.env, KEY: key, URL: url, JOB: '' } }
-  const answer = async (command: string): Promise<string> => (await run('bash', ['-c', command], options)).stdout
-  await answer(write!)
-  options.env.JOB = JSON.parse(await answer(start!)).data.jobId
-  const isCompleted = async (): Promise<number> => JSON.parse(await answer(look!)).data.status === 'completed' ? 1 : 0
-  t.equal(await until(isCompleted, 1), 1)
+  const runShell = async (command: string): Promise<string> => (await run('bash', ['-c', command], options)).stdout
+  await runShell(write!)
+  options.env.JOB = JSON.parse(await runShell(start!)).data.jobId
+  const isCompleted = async (): Promise<number> => JSON.parse(await runShell(look!)).data.status === 'completed' ? 1 : 0
+  t.equal(await waitForValue(isCompleted, 1), 1)
   t.match(
-    (await answer(results!))
+    (await runShell(results!))
       .trim()
       .split('\n')
       .map(line => JSON.parse(line)),
@@ -59,23 +59,23 @@ async function inBulk (t: Test, { url, key }: Gateway): Promise<void> {
       { line: 2, status: 'failed', field: 'lastName' }
     ]
   )
-  t.match(JSON.parse(await answer(exported!)), { data: { status: 'pending' }, meta: { status: 202 } })
+  t.match(JSON.parse(await runShell(exported!)), { data: { status: 'pending' }, meta: { status: 202 } })
 }
 
 async function administrate (t: Test, gateway: Gateway): Promise<void> {
   const [createOrganization, createKey, createLimitedKey, revokeKey, printBill] =
-    commandsOf('README.md', 'sh administration', 'npx')
+    readCommands('README.md', 'sh administration', 'npx')
   const { tenantId = '' } = await gateway.command(createOrganization!)
   const { keyId = '', secret = '' } = await gateway.command(createKey!.replace('<tenantId>', tenantId))
-  const statusOf = async (path: string, key: string): Promise<number> =>
+  const fetchStatus = async (path: string, key: string): Promise<number> =>
     (await fetch(`${gateway.url}/v1/${path}`, { headers: { 'x-api-key': key } })).status
-  const status = (): Promise<number> => statusOf('patients', secret)
-  t.equal(await until(status, 200), 200)
+  const fetchKeyStatus = (): Promise<number> => fetchStatus('patients', secret)
+  t.equal(await waitForValue(fetchKeyStatus, 200), 200)
   const limited = await gateway.command(createLimitedKey!.replace('<tenantId>', tenantId))
-  t.equal(await until(() => statusOf('patients', limited.secret!), 200), 200)
-  t.equal(await statusOf('encounters', limited.secret!), 403)
+  t.equal(await waitForValue(() => fetchStatus('patients', limited.secret!), 200), 200)
+  t.equal(await fetchStatus('encounters', limited.secret!), 403)
   await gateway.command(revokeKey!.replace('<keyId>', keyId))
-  t.equal(await until(status, 401), 401)
+  t.equal(await waitForValue(fetchKeyStatus, 401), 401)
   t.match(await gateway.command(printBill!.replace('<tenantId>', tenantId)), {
     tenantId,
     month: '2030-01',
@@ -108,11 +108,11 @@ async function startGateway (t: Test, environment: Readonly<Record<string, strin
   }
 }
 
-async function until (ask: () => Promise<number>, wanted: number): Promise<number> {
+async function waitForValue (getValue: () => Promise<number>, wanted: number): Promise<number> {
   for (let attempt = 0; attempt < 600; attempt++) {
-    const answer = await ask()
-    if (answer === wanted) return answer
+    const value = await getValue()
+    if (value === wanted) return value
     await new Promise(resolve => setTimeout(resolve, 100))
   }
-  return await ask()
+  return await getValue()
 }

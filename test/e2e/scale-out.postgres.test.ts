@@ -6,19 +6,19 @@ import { startBalancer } from '../harness/balancer.js'
 import { startPostgres } from '../harness/postgres.js'
 import { startRedis } from '../harness/redis.js'
 import { startTestSandbox } from '../harness/sandbox.js'
-import { until } from '../harness/until.js'
-import { temporary } from '../sync/control-plane.js'
-import { eachOf, startGateway, startProcess, statusAt } from '../sync/processes.js'
+import { waitUntil } from '../harness/until.js'
+import { createTemporaryDirectory } from '../sync/control-plane.js'
+import { forEachConcurrently, startGateway, startProcess, fetchStatus } from '../sync/processes.js'
 
 t.setTimeout(300_000)
 
 const limit = 100
 
 /** One control plane on PostgreSQL, and two gateways that count on Redis, behind a load balancer. */
-async function fleet (t: Test) {
+async function startFleet (t: Test) {
   const [postgres, redis] = await Promise.all([startPostgres(t), startRedis(t)])
   const database = await postgres.createDatabase()
-  const folder = temporary(t)
+  const folder = createTemporaryDirectory(t)
   const [plansFile, configFile] = [join(folder, 'plans.json'), join(folder, 'config.json')]
   // How busy the machine of the tests is, is not what is tried here.
   writeFileSync(configFile, JSON.stringify({ overload: { eventLoopDelayMs: null } }))
@@ -54,45 +54,45 @@ async function fleet (t: Test) {
     const { tenantId } = await store.organizations.create({ name: 'clinic', plan }, 'test')
     return await store.keys.create({ tenantId, mode: 'test', name: 'a key' }, 'test')
   }
-  await until(() => balancer.ready().length === 2)
+  await waitUntil(() => balancer.ready().length === 2)
   return { gateways, balancer, store, createKey }
 }
 
 t.test('two gateways, a control plane on PostgreSQL and Redis are one service', async t => {
-  const { gateways, balancer, store, createKey } = await fleet(t)
-  const statusesOf = (secret: string) => Promise.all(gateways.map(gateway => statusAt(gateway, secret)))
+  const { gateways, balancer, store, createKey } = await startFleet(t)
+  const fetchStatuses = (secret: string) => Promise.all(gateways.map(gateway => fetchStatus(gateway, secret)))
 
   await t.test('a key is good at every gateway once it was made, and at none once it was revoked', async t => {
     const { keyId, secret } = await createKey('enterprise')
-    await until(async () => (await statusesOf(secret)).every(status => status === 200))
+    await waitUntil(async () => (await fetchStatuses(secret)).every(status => status === 200))
     await store.keys.revoke(keyId, 'test')
-    await until(async () => (await statusesOf(secret)).every(status => status === 401))
+    await waitUntil(async () => (await fetchStatuses(secret)).every(status => status === 401))
     t.pass('at both, without a restart')
   })
 
   await t.test('the limit of a minute is one over all of them', async t => {
-    const losses = () => gateways.reduce((sum, { said }) => sum + said.err.split('each gateway counts alone').length, 0)
-    const requested = async () => {
+    const countLosses = () => gateways.reduce((sum, { output }) => sum + output.err.split('each gateway counts alone').length, 0)
+    const countAdmitted = async () => {
       const { secret } = await createKey('pro')
       let admitted = 0
-      await until(async () => {
-        const statuses = await statusesOf(secret)
+      await waitUntil(async () => {
+        const statuses = await fetchStatuses(secret)
         admitted += statuses.filter(status => status === 200).length
         return statuses.every(status => status === 200)
       })
-      await eachOf(Array.from({ length: 2 * limit }, (_, i) => i + 1), 10, async () => {
-        const status = await statusAt(balancer, secret)
+      await forEachConcurrently(Array.from({ length: 2 * limit }, (_, i) => i + 1), 10, async () => {
+        const status = await fetchStatus(balancer, secret)
         if (status === 200) admitted++
         else if (status !== 429) t.fail(`answered with ${status}`)
       })
       return admitted
     }
     for (;;) {
-      const [lossesBefore, startedAt] = [losses(), performance.now()]
-      const admitted = await requested()
+      const [lossesBefore, startedAt] = [countLosses(), performance.now()]
+      const admitted = await countAdmitted()
       // On a machine that stood still, the minute was over, or Redis kept a gateway waiting, which counts for itself
       // then, as it says.
-      if (losses() > lossesBefore || performance.now() - startedAt > 50_000) continue
+      if (countLosses() > lossesBefore || performance.now() - startedAt > 50_000) continue
       t.ok(Math.abs(admitted - limit) <= limit / 100, `${admitted} of ${limit}`)
       break
     }
@@ -102,7 +102,7 @@ t.test('two gateways, a control plane on PostgreSQL and Redis are one service', 
     'through a restart of one gateway after the other no request fails, and what was written is there',
     async t => {
       const { secret } = await createKey('enterprise')
-      await until(async () => (await statusesOf(secret)).every(status => status === 200))
+      await waitUntil(async () => (await fetchStatuses(secret)).every(status => status === 200))
       const headers = { 'x-api-key': secret, 'content-type': 'application/json' }
       const stopping = new AbortController()
       const failures: unknown[] = []
@@ -131,16 +131,16 @@ t.test('two gateways, a control plane on PostgreSQL and Redis are one service', 
       const loading = Array.from({ length: 3 }, load)
       const isBusy = async () => {
         const before = reads
-        await until(() => reads > before + 10)
+        await waitUntil(() => reads > before + 10)
       }
       await isBusy()
       for (const gateway of gateways) {
         t.equal(await gateway.end('SIGTERM'), 0)
         await isBusy()
         await gateway.again()
-        await until(() => balancer.ready().length === 2)
+        await waitUntil(() => balancer.ready().length === 2)
         const before = balancer.sent.get(gateway.url)!
-        await until(() => balancer.sent.get(gateway.url)! > before + 5)
+        await waitUntil(() => balancer.sent.get(gateway.url)! > before + 5)
       }
       stopping.abort()
       await Promise.all(loading)

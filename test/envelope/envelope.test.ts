@@ -1,21 +1,21 @@
 import Fastify from 'fastify'
 import fc from 'fast-check'
 import t from 'tap'
-import { errorHandler, failureOf } from '../../src/envelope/error-handlers.js'
+import { handleError, toFailure } from '../../src/envelope/error-handlers.js'
 import { Failure, catalog, fieldIssue, type FailureCode, type Issue } from '../../src/envelope/failures.js'
 import { identity } from '../../src/envelope/request-metadata.js'
-import { nearest } from '../../src/envelope/nearest.js'
+import { findNearest } from '../../src/envelope/nearest.js'
 import { envelope } from '../../src/envelope/reply.js'
-import { requestId } from '../../src/http/server-options.js'
+import { resolveRequestId } from '../../src/http/server-options.js'
 import { serializeError } from '../../src/http/log.js'
 import { ExactNumber } from '../../src/json/json.js'
 
 const now = () => new Date('2030-01-02T03:04:05.678Z')
 
 /** A scope in which `/` does what the test says. */
-async function answering (handler: () => unknown) {
-  const app = Fastify({ genReqId: request => requestId(request, () => 'made') })
-  app.setErrorHandler(errorHandler)
+async function startHandler (handler: () => unknown) {
+  const app = Fastify({ genReqId: request => resolveRequestId(request, () => 'made') })
+  app.setErrorHandler(handleError)
   await app.register(identity, { now })
   await app.register(envelope)
   app.get('/', async () => handler())
@@ -23,7 +23,7 @@ async function answering (handler: () => unknown) {
 }
 
 t.test('an answer has the data and says about itself what its headers say', async t => {
-  const get = await answering(() => ({ a: 1 }))
+  const get = await startHandler(() => ({ a: 1 }))
   const response = await get()
   t.strictSame(response.json(), {
     data: { a: 1 },
@@ -45,22 +45,22 @@ t.test('an answer has the data and says about itself what its headers say', asyn
 })
 
 t.test('number text survives the envelope: 1.10 stays 1.10', async t => {
-  const get = await answering(() => ({ value: new ExactNumber('1.10'), plain: 2.5 }))
+  const get = await startHandler(() => ({ value: new ExactNumber('1.10'), plain: 2.5 }))
   t.match((await get()).body, '{"data":{"value":1.10,"plain":2.5},')
 })
 
 t.test('a request id of the client is kept when it has the form, and never otherwise', async t => {
-  const get = await answering(() => ({}))
+  const get = await startHandler(() => ({}))
   for (const id of ['a', 'A-b_c.9', 'x'.repeat(64)]) {
     t.equal((await get({ 'x-request-id': id })).headers['x-request-id'], id)
   }
   for (const id of ['', ' ', 'x'.repeat(65), 'a b', 'ä', 'a,b', '<script>', 'a/b', 'a:b']) {
     t.equal((await get({ 'x-request-id': id })).headers['x-request-id'], 'made', JSON.stringify(id))
   }
-  t.equal(requestId({ headers: { 'x-request-id': ['a', 'b'] as unknown as string } }, () => 'made'), 'made')
-  t.match(requestId({ headers: {} }), /^[0-9a-f]{8}-[0-9a-f]{4}-7/)
+  t.equal(resolveRequestId({ headers: { 'x-request-id': ['a', 'b'] as unknown as string } }, () => 'made'), 'made')
+  t.match(resolveRequestId({ headers: {} }), /^[0-9a-f]{8}-[0-9a-f]{4}-7/)
   fc.assert(
-    fc.property(fc.string(), sent => /^[A-Za-z0-9._-]{1,64}$/.test(requestId({ headers: { 'x-request-id': sent } })))
+    fc.property(fc.string(), sent => /^[A-Za-z0-9._-]{1,64}$/.test(resolveRequestId({ headers: { 'x-request-id': sent } })))
   )
 })
 
@@ -68,7 +68,7 @@ t.test(
   'every failure of the catalog is answered with its status, code, title and remedy, and nothing of its cause',
   async t => {
     for (const code of Object.keys(catalog) as FailureCode[]) {
-      const get = await answering(() => {
+      const get = await startHandler(() => {
         throw new Failure(code, { cause: new Error('s3cret') })
       })
       const response = await get()
@@ -96,7 +96,7 @@ t.test(
 
 t.test('a failure brings its headers, message and issues', async t => {
   const issues = [fieldIssue('birthDate', 'expected a date')]
-  const get = await answering(() => {
+  const get = await startHandler(() => {
     throw new Failure('VALIDATION_ERROR', { message: 'm', issues, headers: { 'retry-after': '3' } })
   })
   const response = await get()
@@ -114,9 +114,9 @@ t.test('the message of a 422 names the first field and its fault, in one sentenc
     fieldIssue('firstname', 'no such field; did you mean firstName?', 'structure'),
     fieldIssue('lastName', 'is required', 'required')
   ]
-  const messageOf = (...issues: Issue[]): string => new Failure('VALIDATION_ERROR', { issues }).message
-  t.equal(messageOf(question), 'firstname: no such field; did you mean firstName?')
-  t.equal(messageOf(statement, question), 'lastName: is required. The other faults are listed in issues.')
+  const formatMessage = (...issues: Issue[]): string => new Failure('VALIDATION_ERROR', { issues }).message
+  t.equal(formatMessage(question), 'firstname: no such field; did you mean firstName?')
+  t.equal(formatMessage(statement, question), 'lastName: is required. The other faults are listed in issues.')
   t.end()
 })
 
@@ -131,7 +131,7 @@ t.test('whatever else is thrown is INTERNAL_ERROR and tells nothing of itself', 
     Object.assign(new Error('s3cret'), { statusCode: '404' })
   ]
   for (const error of thrown) {
-    const get = await answering(() => { throw error })
+    const get = await startHandler(() => { throw error })
     const response = await get()
     t.equal(response.statusCode, 500)
     t.equal(response.json().code, 'INTERNAL_ERROR')
@@ -140,7 +140,7 @@ t.test('whatever else is thrown is INTERNAL_ERROR and tells nothing of itself', 
 })
 
 t.test('an error of the framework is one of the catalog', async t => {
-  const error = (code: string, statusCode = 400) => Object.assign(new Error('s3cret'), { code, statusCode })
+  const buildError = (code: string, statusCode = 400) => Object.assign(new Error('s3cret'), { code, statusCode })
   const codes: Array<[string, number, FailureCode]> = [
     ['FST_ERR_CTP_INVALID_MEDIA_TYPE', 415, 'UNSUPPORTED_MEDIA_TYPE'],
     ['FST_ERR_CTP_BODY_TOO_LARGE', 413, 'PAYLOAD_TOO_LARGE'],
@@ -150,24 +150,24 @@ t.test('an error of the framework is one of the catalog', async t => {
     ['FST_ERR_REP_INVALID_PAYLOAD_TYPE', 500, 'INTERNAL_ERROR']
   ]
   for (const [code, status, expected] of codes) {
-    const failure = failureOf(error(code, status))
+    const failure = toFailure(buildError(code, status))
     t.equal(failure.code, expected, code)
     t.notMatch(failure.message, 's3cret')
   }
   const validation = [{ keyword: 'x', instancePath: '/count', schemaPath: '', params: {}, message: 'must be integer' }]
-  t.match(failureOf(Object.assign(new Error('s3cret'), { validation })), {
+  t.match(toFailure(Object.assign(new Error('s3cret'), { validation })), {
     code: 'BAD_REQUEST',
     issues: [{ diagnostics: 'count: must be integer', expression: ['count'] }]
   })
 })
 
 t.test('the log has an error\'s kind and place, but nothing of what was parsed or asked', async t => {
-  const caught = (act: () => unknown): unknown => { try { return act() } catch (error) { return error } }
-  const parsed = caught(() => JSON.parse('<html>Ada Byron'))
-  const request = caught(() => new URL('patients/s3cret id'))
-  const shown = JSON.stringify(serializeError(new Error('outer', { cause: parsed })))
-  t.notMatch(shown, /Ada|html/)
-  t.match(shown, /"type":"Error".*"message":"outer".*envelope\.test.*"cause":\{"type":"SyntaxError"/)
+  const catchError = (act: () => unknown): unknown => { try { return act() } catch (error) { return error } }
+  const parsed = catchError(() => JSON.parse('<html>Ada Byron'))
+  const request = catchError(() => new URL('patients/s3cret id'))
+  const serialized = JSON.stringify(serializeError(new Error('outer', { cause: parsed })))
+  t.notMatch(serialized, /Ada|html/)
+  t.match(serialized, /"type":"Error".*"message":"outer".*envelope\.test.*"cause":\{"type":"SyntaxError"/)
   t.notMatch(JSON.stringify(serializeError(request)), 's3cret')
   t.same(serializeError({ status: 500 }), { status: 500 })
   t.notMatch(
@@ -178,12 +178,12 @@ t.test('the log has an error\'s kind and place, but nothing of what was parsed o
 
 t.test('the nearest name is one of ours and near, or there is none', async t => {
   const known = ['lastName', 'firstName', 'birthDate', 'active']
-  t.equal(nearest('lastNmae', known), 'lastName')
-  t.equal(nearest('LASTNAME', known), 'lastName')
-  t.equal(nearest('birthday', known), 'birthDate')
-  t.equal(nearest('xyz', known), undefined)
-  t.equal(nearest('x'.repeat(1_000_000), known), undefined)
-  t.equal(nearest('', []), undefined)
+  t.equal(findNearest('lastNmae', known), 'lastName')
+  t.equal(findNearest('LASTNAME', known), 'lastName')
+  t.equal(findNearest('birthday', known), 'birthDate')
+  t.equal(findNearest('xyz', known), undefined)
+  t.equal(findNearest('x'.repeat(1_000_000), known), undefined)
+  t.equal(findNearest('', []), undefined)
 })
 
 t.test(

@@ -1,85 +1,85 @@
 import t from 'tap'
-import { changesOf } from '../../src/api/resources/changes.js'
+import { parseChanges } from '../../src/api/resources/changes.js'
 import { ExactNumber, isOutOfRange, JsonSyntaxError, parseStrict, printJson } from '../../src/json/json.js'
 import { restrict } from '../../src/tenant-guard/restrict.js'
 import { tagForTenant } from '../../src/tenant-guard/writes/stamp.js'
-import { clientOf } from '../harness/client.js'
+import { createGatewayClient } from '../harness/client.js'
 import { startGateway } from '../harness/gateway.js'
 
 // JavaScript knows no 4.10: a record that was read and sent back lost the precision of its numbers, and what else its
 // quantities held.
 t.test('a record that went through JavaScript keeps its numbers', async t => {
-  const client = await clientOf(await startGateway(t))
+  const client = await createGatewayClient(await startGateway(t))
   const extension = [{ url: 'http://example.org/hidden', valueBoolean: true }]
-  const exact = (text: string) => new ExactNumber(text)
-  const component = (name: string, value: string) => ({
+  const toExact = (text: string) => new ExactNumber(text)
+  const buildComponent = (name: string, value: string) => ({
     code: { text: name },
-    valueQuantity: { value: exact(value), unit: 'mmol/L', extension }
+    valueQuantity: { value: toExact(value), unit: 'mmol/L', extension }
   })
-  const stored = async () => {
+  const storeObservation = async () => {
     const { body } = await client.send('POST', 'fhir/Observation', {
       resourceType: 'Observation',
       status: 'final',
       code: { text: 'potassium' },
-      valueQuantity: { value: exact('4.10'), unit: 'mmol/L', extension },
+      valueQuantity: { value: toExact('4.10'), unit: 'mmol/L', extension },
       referenceRange: [
         {
-          low: { value: exact('0.50'), unit: 'mmol/L', extension },
-          high: { value: exact('9007199254740993') },
+          low: { value: toExact('0.50'), unit: 'mmol/L', extension },
+          high: { value: toExact('9007199254740993') },
           text: 'usual'
         }
       ],
-      component: [component('a', '1.10'), component('b', '2.20'), component('c', '3.30')]
+      component: [buildComponent('a', '1.10'), buildComponent('b', '2.20'), buildComponent('c', '3.30')]
     })
     return body.id as string
   }
   /** As a JavaScript client has it: its numbers rounded. */
   const read = async (id: string) => JSON.parse((await client.send('GET', `observations/${id}`)).text).data
-  const patched = async (id: string, change: unknown) => {
-    const answer = await client.send('PATCH', `observations/${id}`, change)
-    t.equal(answer.status, 200, answer.text)
-    return answer.data
+  const patch = async (id: string, change: unknown) => {
+    const response = await client.send('PATCH', `observations/${id}`, change)
+    t.equal(response.status, 200, response.text)
+    return response.data
   }
-  const raw = async (id: string) => (await client.send('GET', `fhir/Observation/${id}`)).body
+  const readRaw = async (id: string) => (await client.send('GET', `fhir/Observation/${id}`)).body
 
   await t.test('sent back whole it is the same version', async t => {
-    const id = await stored()
+    const id = await storeObservation()
     const shown = await read(id)
-    t.equal((await patched(id, shown)).versionId, shown.versionId)
-    const before = await raw(id)
-    const { meta: _, ...after } = (await patched(id, { ...shown, note: 'x' }), await raw(id))
+    t.equal((await patch(id, shown)).versionId, shown.versionId)
+    const before = await readRaw(id)
+    const { meta: _, ...after } = (await patch(id, { ...shown, note: 'x' }), await readRaw(id))
     t.match(after, { note: [{ text: 'x' }] })
     t.strictSame({ ...after, note: undefined, meta: before.meta }, { ...before, note: undefined })
   })
 
   await t.test('a change beside a number leaves its text, in objects and in lists', async t => {
-    const id = await stored()
+    const id = await storeObservation()
     const shown = await read(id)
     const [, b, c] = shown.component
-    t.strictSame((await patched(id, { valueQuantity: { ...shown.valueQuantity, unit: 'mol' } })).valueQuantity, {
-      value: exact('4.10'),
+    t.strictSame((await patch(id, { valueQuantity: { ...shown.valueQuantity, unit: 'mol' } })).valueQuantity, {
+      value: toExact('4.10'),
       unit: 'mol'
     })
-    await patched(id, { component: [c, { ...b, unit: 'mol' }] })
-    const { component: [third, second] } = await raw(id)
-    t.strictSame(third.valueQuantity, component('c', '3.30').valueQuantity, 'an item that only moved is as it was')
-    t.strictSame(second.valueQuantity, { value: exact('2.20'), unit: 'mol', extension })
-    await patched(id, { referenceRange: [{ ...shown.referenceRange[0], text: 'normal' }] })
-    t.match(await raw(id), {
+    await patch(id, { component: [c, { ...b, unit: 'mol' }] })
+    const { component: [third, second] } = await readRaw(id)
+    t.strictSame(third.valueQuantity, buildComponent('c', '3.30').valueQuantity, 'an item that only moved is as it was')
+    t.strictSame(second.valueQuantity, { value: toExact('2.20'), unit: 'mol', extension })
+    await patch(id, { referenceRange: [{ ...shown.referenceRange[0], text: 'normal' }] })
+    t.match(await readRaw(id), {
       referenceRange: [
-        { text: 'normal', low: { value: exact('0.50'), extension }, high: { value: exact('9007199254740993') } }
+        { text: 'normal', low: { value: toExact('0.50'), extension }, high: { value: toExact('9007199254740993') } }
       ]
     })
   })
 
   await t.test('a number that is meant to change does', async t => {
-    const id = await stored()
-    t.strictSame((await patched(id, { valueQuantity: { value: exact('4.100') } })).valueQuantity.value, exact('4.100'))
-    t.strictSame((await patched(id, { valueQuantity: { value: 4.2 } })).valueQuantity.value, 4.2)
-    t.strictSame((await patched(id, { valueQuantity: { value: exact('4.20') } })).valueQuantity.value, exact('4.20'))
+    const id = await storeObservation()
+    t.strictSame((await patch(id, { valueQuantity: { value: toExact('4.100') } })).valueQuantity.value, toExact('4.100'))
+    t.strictSame((await patch(id, { valueQuantity: { value: 4.2 } })).valueQuantity.value, 4.2)
+    t.strictSame((await patch(id, { valueQuantity: { value: toExact('4.20') } })).valueQuantity.value, toExact('4.20'))
     const {
       component: [, , added]
-    } = await patched(id, { component: [...(await read(id)).component.slice(1), { code: 'd', value: 1.1 }] })
+    } = await patch(id, { component: [...(await read(id)).component.slice(1), { code: 'd', value: 1.1 }] })
     t.strictSame(added.value, 1.1, 'a new item has no precision of another')
   })
 })
@@ -102,31 +102,31 @@ t.test('a number with a huge exponent is refused in a body, large or small', asy
 })
 
 t.test('and so it is in a search by a number, a quantity or a composite', async t => {
-  const asks = (type: string, name: string, value: string) => () =>
+  const buildSearch = (type: string, name: string, value: string) => () =>
     restrict({ type, parameters: [[name, value]], count: 1 }, tenant)
   const refused = { code: 'BAD_REQUEST', message: 'A filter has a number that is too large, too small or too long.' }
-  t.throws(asks('Observation', 'value-quantity', '1e-1000000000'), refused)
-  t.throws(asks('Observation', 'value-quantity', '5,lt-1E1000000000|http://unitsofmeasure.org|mg'), refused)
-  t.throws(asks('Observation', 'code-value-quantity', 'http://loinc.org|8480-6$ap.1e-1000000000'), refused)
-  t.throws(asks('RiskAssessment', 'probability', 'ge0e-1000000000'), refused)
-  t.ok(asks('Observation', 'value-quantity', 'lt5.40e-3|http://unitsofmeasure.org|10*3/uL')())
-  t.ok(asks('Patient', 'identifier', '1e1000000000')(), 'an identifier is no number')
+  t.throws(buildSearch('Observation', 'value-quantity', '1e-1000000000'), refused)
+  t.throws(buildSearch('Observation', 'value-quantity', '5,lt-1E1000000000|http://unitsofmeasure.org|mg'), refused)
+  t.throws(buildSearch('Observation', 'code-value-quantity', 'http://loinc.org|8480-6$ap.1e-1000000000'), refused)
+  t.throws(buildSearch('RiskAssessment', 'probability', 'ge0e-1000000000'), refused)
+  t.ok(buildSearch('Observation', 'value-quantity', 'lt5.40e-3|http://unitsofmeasure.org|10*3/uL')())
+  t.ok(buildSearch('Patient', 'identifier', '1e1000000000')(), 'an identifier is no number')
 })
 
 // HAPI takes a text, or a list of one, for the number.
 t.test('a text in place of a number is no way around it', async t => {
   const code = { text: 'x' }
-  const stored = (more: object) => () =>
+  const tagObservation = (more: object) => () =>
     tagForTenant({ resourceType: 'Observation', status: 'final', code, ...more }, tenant)
   const refused = {
     code: 'VALIDATION_ERROR',
     issues: [{ diagnostics: /: expected (?:a number|a single value, not an array)$/ }]
   }
   for (const value of ['1E-20000000', ' 1e-1000000000 ', ['1e1000000000'], [['0e99999']], '0.'.padEnd(500, '0')]) {
-    t.throws(stored({ valueQuantity: { value } }), refused)
-    t.throws(stored({ extension: [{ url: 'http://example.org', valueDecimal: value }] }), refused)
+    t.throws(tagObservation({ valueQuantity: { value } }), refused)
+    t.throws(tagObservation({ extension: [{ url: 'http://example.org', valueDecimal: value }] }), refused)
     t.throws(
-      stored({
+      tagObservation({
         hasMember: [{ reference: '#c' }],
         contained: [
           {
@@ -140,10 +140,10 @@ t.test('a text in place of a number is no way around it', async t => {
       }),
       refused
     )
-    t.throws(stored({ meta: { extension: [{ url: 'http://example.org', valueDecimal: value }] } }), refused)
+    t.throws(tagObservation({ meta: { extension: [{ url: 'http://example.org', valueDecimal: value }] } }), refused)
   }
   t.ok(
-    stored({ identifier: [{ system: 'urn:x', value: '12e4567' }], note: [{ text: '1e1000000000' }] })(),
+    tagObservation({ identifier: [{ system: 'urn:x', value: '12e4567' }], note: [{ text: '1e1000000000' }] })(),
     'texts of R4 stay as they are'
   )
 })
@@ -165,24 +165,24 @@ t.test('a body with one long text is read', async t => {
 t.test('a JSON Patch keeps the text of the numbers that it brings, moves, copies and leaves alone', async t => {
   const read = (text: string) => parseStrict(new TextEncoder().encode(text))
   const shown = read('{"amount":{"value":2.50},"list":[{"value":1e2},{"value":3.0}]}') as Record<string, unknown>
-  const changes = (patch: string) => printJson(changesOf(read(patch), shown))
-  t.equal(changes('[{"op":"replace","path":"/amount","value":{"value":1.10}}]'), '{"amount":{"value":1.10}}')
+  const printChanges = (patch: string) => printJson(parseChanges(read(patch), shown))
+  t.equal(printChanges('[{"op":"replace","path":"/amount","value":{"value":1.10}}]'), '{"amount":{"value":1.10}}')
   t.equal(
-    changes('[{"op":"add","path":"/list/-","value":{"value":0.10}}]'),
+    printChanges('[{"op":"add","path":"/list/-","value":{"value":0.10}}]'),
     '{"list":[{"value":1e2},{"value":3.0},{"value":0.10}]}'
   )
   t.equal(
-    changes('[{"op":"copy","from":"/amount","path":"/list/0"},{"op":"remove","path":"/list/2"}]'),
+    printChanges('[{"op":"copy","from":"/amount","path":"/list/0"},{"op":"remove","path":"/list/2"}]'),
     '{"list":[{"value":2.50},{"value":1e2}]}'
   )
   t.equal(
-    changes('[{"op":"move","from":"/list/1/value","path":"/amount/value"}]'),
+    printChanges('[{"op":"move","from":"/list/1/value","path":"/amount/value"}]'),
     '{"amount":{"value":3.0},"list":[{"value":1e2},{}]}'
   )
   t.equal(
-    changes('[{"op":"test","path":"/amount/value","value":2.5},{"op":"test","path":"/list/0","value":{"value":100}}]'),
+    printChanges('[{"op":"test","path":"/amount/value","value":2.5},{"op":"test","path":"/list/0","value":{"value":100}}]'),
     '{}'
   )
-  t.throws(() => changes('[{"op":"test","path":"/amount/value","value":2.6}]'), { code: 'VALIDATION_ERROR' })
-  t.throws(() => changes('[{"op":"add","path":"/amount/value/x","value":1}]'), { code: 'VALIDATION_ERROR' })
+  t.throws(() => printChanges('[{"op":"test","path":"/amount/value","value":2.6}]'), { code: 'VALIDATION_ERROR' })
+  t.throws(() => printChanges('[{"op":"add","path":"/amount/value/x","value":1}]'), { code: 'VALIDATION_ERROR' })
 })

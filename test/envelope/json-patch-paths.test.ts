@@ -1,9 +1,9 @@
 import t from 'tap'
-import { pathSegments } from '../../src/api/passthrough/fhir-request.js'
+import { parsePathSegments } from '../../src/api/passthrough/fhir-request.js'
 import { applyPatch } from '../../src/envelope/json-patch.js'
 import { startGateway } from '../harness/gateway.js'
-import { builtIns, inheritedNames } from '../isolation/built-ins.js'
-import { isRefused, patchType, patient, sender } from '../passthrough/fixture.js'
+import { snapshotBuiltIns, inheritedNames } from '../isolation/built-ins.js'
+import { assertRejected, patchType, buildPatient, createFhirSender } from '../passthrough/fixture.js'
 
 // The JSON Patch library throws for such a path where it returns an error for others, and the client got 500.
 t.test('a JSON Patch whose path leads below a text, a number or a boolean does not apply', async t => {
@@ -38,7 +38,7 @@ const record = { text: 'a', number: 1, yes: true, list: ['a', { a: 1 }], object:
 const holders = ['', '/text', '/number', '/yes', '/list', '/list/0', '/list/1', '/object', '/null']
 
 t.test('no operation reaches what objects, lists, texts and numbers inherit', async t => {
-  const before = builtIns()
+  const before = snapshotBuiltIns()
   for (const holder of holders) {
     for (const name of inheritedNames) {
       const [path, below] = [`${holder}/${name}`, `${holder}/${name}/x`]
@@ -58,11 +58,11 @@ t.test('no operation reaches what objects, lists, texts and numbers inherit', as
       t.strictSame(applied, [], path)
     }
   }
-  t.ok(builtIns() === before)
+  t.ok(snapshotBuiltIns() === before)
 })
 
 t.test('a name that objects inherit is a member like any other once it was added', async t => {
-  const before = builtIns()
+  const before = snapshotBuiltIns()
   for (const name of inheritedNames.filter(name => name !== '__proto__')) {
     const after = applyPatch(
       [
@@ -82,7 +82,7 @@ t.test('a name that objects inherit is a member like any other once it was added
     isApplied([{ op: 'add', path: '/object/__proto__', value: { x: 1 } }]),
     'but for the one that sets what the object is'
   )
-  t.ok(builtIns() === before)
+  t.ok(snapshotBuiltIns() === before)
 })
 
 t.test('the gateway serves on after a JSON Patch through inherited members', async t => {
@@ -96,7 +96,7 @@ t.test('the gateway serves on after a JSON Patch through inherited members', asy
       payload: { firstName: 'Ada', lastName: 'Byron', gender: 'female' }
     })
   ).json()
-  const before = builtIns()
+  const before = snapshotBuiltIns()
   for (const path of [
     '/hasOwnProperty/call',
     '/toString/call',
@@ -127,7 +127,7 @@ t.test('the gateway serves on after a JSON Patch through inherited members', asy
       path
     )
   }
-  t.ok(builtIns() === before)
+  t.ok(snapshotBuiltIns() === before)
   t.strictSame((await inject({ url: `/v1/patients/${data.id}`, headers })).json().data, data)
 })
 
@@ -223,8 +223,8 @@ t.test('copies of a sane size are made', async t => {
 // A path of 16 MiB in an entry of a Bundle, or in a JSON Patch, was taken apart into eight million steps, which took
 // almost a second.
 t.test('of a long path no more segments are read than any path has', async t => {
-  t.equal(pathSegments('/a'.repeat(1_000_000)).length, 10)
-  t.strictSame(pathSegments('/Patient/1/_history/2'), ['Patient', '1', '_history', '2'])
+  t.equal(parsePathSegments('/a'.repeat(1_000_000)).length, 10)
+  t.strictSame(parsePathSegments('/Patient/1/_history/2'), ['Patient', '1', '_history', '2'])
 })
 
 t.test('a path of a JSON Patch has ten thousand characters', async t => {
@@ -240,10 +240,10 @@ t.test('a path of a JSON Patch has ten thousand characters', async t => {
 // create.
 t.test('a PATCH takes a JSON Patch by its media type, and nothing else does', async t => {
   const gateway = await startGateway(t)
-  const send = sender(gateway, (await gateway.createKey()).secret)
-  const { id } = (await send('POST', '/Patient', patient())).resource
-  isRefused(t, await send('PATCH', `/Patient/${id}`, { resourceType: 'Parameters' }), 415, 'a resource as a patch')
-  isRefused(t, await send('POST', '/Patient', patient(), patchType), 415, 'a patch as a resource')
+  const send = createFhirSender(gateway, (await gateway.createKey()).secret)
+  const { id } = (await send('POST', '/Patient', buildPatient())).resource
+  assertRejected(t, await send('PATCH', `/Patient/${id}`, { resourceType: 'Parameters' }), 415, 'a resource as a patch')
+  assertRejected(t, await send('POST', '/Patient', buildPatient(), patchType), 415, 'a patch as a resource')
   for (const headers of [patchType, { 'content-type': 'application/json' }]) {
     t.equal((await send('PATCH', `/Patient/${id}`, [{ op: 'add', path: '/active', value: true }], headers)).status, 200)
   }

@@ -18,22 +18,22 @@ const suites = ['spec_tests', 'tests'].map(
 )
 
 // A record cannot be replaced whole here, so each document stands one level down.
-const below = (pointer: unknown) =>
+const prefixPointer = (pointer: unknown) =>
   pointer === '' || String(pointer).startsWith('/') ? `/doc${String(pointer)}` : pointer
-const lowered = (operation: Case['patch'][number]) => ({
+const prefixOperation = (operation: Case['patch'][number]) => ({
   ...operation,
-  ...('path' in operation && { path: below(operation.path) }),
-  ...('from' in operation && { from: below(operation.from) })
+  ...('path' in operation && { path: prefixPointer(operation.path) }),
+  ...('from' in operation && { from: prefixPointer(operation.from) })
 })
 
 for (const [name, cases] of suites) {
   t.test(`patches are applied as the common suite of RFC 6902 has them: ${name}`, async t => {
     for (const { comment, doc, patch, expected, error } of cases.filter(one => one.disabled !== true)) {
       const before = JSON.stringify(doc)
-      const says = `${comment ?? error ?? ''} ${JSON.stringify(patch)}`
-      const apply = () => applyPatch(patch.map(lowered), { doc })
-      if (error !== undefined) t.throws(apply, { name: 'Failure', status: /^4/ }, says)
-      else t.strictSame(apply(), { doc: expected ?? doc }, says)
+      const message = `${comment ?? error ?? ''} ${JSON.stringify(patch)}`
+      const apply = () => applyPatch(patch.map(prefixOperation), { doc })
+      if (error !== undefined) t.throws(apply, { name: 'Failure', status: /^4/ }, message)
+      else t.strictSame(apply(), { doc: expected ?? doc }, message)
       t.equal(JSON.stringify(doc), before, 'the document itself stays as it is')
     }
   })
@@ -62,17 +62,17 @@ t.test('what is appended to a list that is not there is the first of it', async 
 })
 
 t.test('a patch leaves no value that is nested deeper than a body may be', async t => {
-  const deep = (levels: number): unknown => levels === 0 ? 1 : { a: deep(levels - 1) }
-  const nest = (times: number) =>
+  const nestObject = (levels: number): unknown => levels === 0 ? 1 : { a: nestObject(levels - 1) }
+  const buildNestingPatch = (times: number) =>
     Array.from({ length: times }, () => [
-      { op: 'add', path: '/next', value: deep(30) },
+      { op: 'add', path: '/next', value: nestObject(30) },
       { op: 'move', from: '/deep', path: `/next${'/a'.repeat(29)}/b` },
       { op: 'move', from: '/next', path: '/deep' }
     ]).flat()
-  t.ok(applyPatch(nest(1), { deep: 1 }))
-  t.throws(() => applyPatch(nest(3), { deep: 1 }), { code: 'VALIDATION_ERROR' })
-  t.throws(() => applyPatch(nest(300), { deep: 1 }), { code: 'VALIDATION_ERROR' })
-  t.throws(() => applyPatch([...nest(300), { op: 'copy', from: '/deep', path: '/other' }], { deep: 1 }), {
+  t.ok(applyPatch(buildNestingPatch(1), { deep: 1 }))
+  t.throws(() => applyPatch(buildNestingPatch(3), { deep: 1 }), { code: 'VALIDATION_ERROR' })
+  t.throws(() => applyPatch(buildNestingPatch(300), { deep: 1 }), { code: 'VALIDATION_ERROR' })
+  t.throws(() => applyPatch([...buildNestingPatch(300), { op: 'copy', from: '/deep', path: '/other' }], { deep: 1 }), {
     code: 'VALIDATION_ERROR'
   })
 })

@@ -6,28 +6,28 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { buildMain, processEnvironment } from '../harness/built.js'
+import { buildMain, getProcessEnvironment } from '../harness/built.js'
 
 const main = buildMain()
 const kills = Number(process.argv.find(arg => arg.startsWith('--kills='))?.slice('--kills='.length) ?? 3)
 
-interface Running { readonly child: ChildProcess, readonly url: string, readonly said: string }
+interface Running { readonly child: ChildProcess, readonly url: string, readonly output: string }
 
 async function start (t: Test, directory: string): Promise<Running> {
   const child = spawn(process.execPath, [main], {
-    env: { ...processEnvironment(), HOST: '127.0.0.1', PORT: '0', CLINIGATE_DATA: directory, CLINIGATE_CONFIG: join(directory, 'config.json') },
+    env: { ...getProcessEnvironment(), HOST: '127.0.0.1', PORT: '0', CLINIGATE_DATA: directory, CLINIGATE_CONFIG: join(directory, 'config.json') },
     stdio: ['ignore', 'pipe', 'ignore']
   })
   t.teardown(() => child.kill('SIGKILL'))
-  let said = ''
+  let output = ''
   for await (const chunk of child.stdout!) {
-    said += chunk
-    const [, url] = /listens on (\S+)\n/.exec(said) ?? []
+    output += chunk
+    const [, url] = /listens on (\S+)\n/.exec(output) ?? []
     if (url !== undefined) break
   }
-  const [, url] = /listens on (\S+)\n/.exec(said) ?? []
+  const [, url] = /listens on (\S+)\n/.exec(output) ?? []
   if (url === undefined) throw new Error('the process has ended')
-  return { child, url, said }
+  return { child, url, output }
 }
 
 async function kill ({ child }: Running): Promise<void> {
@@ -44,7 +44,7 @@ t.test('after kills in the midst of writes, each acknowledged change has its eve
   let key: string | undefined
   for (let round = 0; round <= kills; round++) {
     const running = await start(t, directory)
-    key ??= /svc_live_\w+/.exec(running.said)?.[0]
+    key ??= /svc_live_\w+/.exec(running.output)?.[0]
     const headers = { 'x-api-key': key!, 'content-type': 'application/json' }
     const state = { isEnded: false }
     const write = async () => {

@@ -1,7 +1,7 @@
 import { Ajv } from 'ajv'
 import { test } from 'tap'
 import { changes, eventBatchSchema, eventsPerBatch, typeFilterPattern } from '../../src/events/event.js'
-import { eventType, findUnknownType } from '../../src/events/to-events.js'
+import { toEventType, findUnknownType } from '../../src/events/to-events.js'
 import { isTenantType, resourceTypes } from '../../src/fhir/resource-types.js'
 
 const isBatch = new Ajv().compile(eventBatchSchema)
@@ -40,11 +40,11 @@ test('an event has no room for anything but ids', async t => {
 
 test('a filter is a type that events have, all of a resource, or all', async t => {
   for (const type of [...resourceTypes].filter(isTenantType)) {
-    const filters = [...changes, '*' as 'created'].map(kind => eventType(type, kind))
+    const filters = [...changes, '*' as 'created'].map(kind => toEventType(type, kind))
     t.equal(findUnknownType(['*', ...filters]), undefined, type)
     for (const filter of filters) t.match(filter, new RegExp(typeFilterPattern))
   }
-  const meant = (filter: string) => findUnknownType(['*', filter])?.message ?? ''
+  const getSuggestion = (filter: string) => findUnknownType(['*', filter])?.message ?? ''
   for (const [filter, known] of [
     ['patient.created', 'patients.created'],
     ['patients.create', 'patients.created'],
@@ -52,10 +52,10 @@ test('a filter is a type that events have, all of a resource, or all', async t =
     ['fhir.Patient.updated', 'patients.updated'],
     ['fhir.Basics.deleted', 'fhir.Basic.deleted'],
     ['Fhir.basic.*', 'fhir.Basic.*']
-  ] as const) t.equal(meant(filter), `no such type of events; did you mean ${known}?`, filter)
+  ] as const) t.equal(getSuggestion(filter), `no such type of events; did you mean ${known}?`, filter)
   t.equal(findUnknownType(['*', 'patient.created'])?.at, 1)
   for (const filter of ['fhir.Subscription.created', 'secret-token-of-another', '']) {
-    const message = meant(filter)
+    const message = getSuggestion(filter)
     t.match(message, 'no such type of events')
     t.notOk(filter !== '' && message.includes(filter), 'the text is not repeated')
   }

@@ -15,7 +15,10 @@ const secondsOfGroup = 15
  */
 export async function fuzz ({ program, url, key, seed, seconds, log }) {
   log(`Fuzzing ${url} for ${seconds} s with seed ${seed}\n`)
-  const groups = picked(await groupsOf(url), { seed, count: Math.max(1, Math.floor(seconds / 2 / secondsOfGroup)) })
+  const groups = pickGroups(await fetchGroups(url), {
+    seed,
+    count: Math.max(1, Math.floor(seconds / 2 / secondsOfGroup))
+  })
   const runs = [
     ['--phases', 'examples,fuzzing', '--max-examples', '4'],
     [
@@ -39,13 +42,13 @@ export async function fuzz ({ program, url, key, seed, seconds, log }) {
   return isClean
 }
 
-async function groupsOf (url) {
+async function fetchGroups (url) {
   const { paths } = await (await fetch(`${url}/openapi.json`)).json()
   return Object.keys(paths).flatMap(path => /^\/v1\/([a-z-]+)\/\{id\}$/.exec(path)?.[1] ?? [])
 }
 
 /** Some names, the same for the same seed: those that a step of the seed's own size meets. */
-function picked (names, { seed, count }) {
+function pickGroups (names, { seed, count }) {
   const step = 1 + seed % (names.length - 1)
   return [...new Set(Array.from({ length: count }, (_, i) => names[(seed + i * step) % names.length]))]
 }

@@ -32,19 +32,19 @@ export async function startBuiltGateway ({ dist, fhirUrl, port = 0 }) {
     LOG_LEVEL: 'error',
     ...(fhirUrl && { FHIR_TEST_URL: fhirUrl, FHIR_LIVE_URL: fhirUrl })
   }
-  const command = (...args) =>
+  const runCommand = (...args) =>
     JSON.parse(execFileSync(process.execPath, [join(dist, 'operator', 'cli', 'index.js'), ...args], { env }))
-  const { tenantId } = command('orgs', 'create', '--name', 'fuzzer', '--plan', 'unlimited')
-  const { secret } = command('keys', 'create', '--tenant', tenantId, '--mode', 'test')
+  const { tenantId } = runCommand('orgs', 'create', '--name', 'fuzzer', '--plan', 'unlimited')
+  const { secret } = runCommand('keys', 'create', '--tenant', tenantId, '--mode', 'test')
   const child = spawn(process.execPath, [join(dist, 'main.js')], { env, stdio: ['ignore', 'pipe', 'pipe'] })
-  const said = { out: '', err: '' }
-  child.stdout.on('data', text => { said.out += text })
-  child.stderr.on('data', text => { said.err += text })
+  const output = { out: '', err: '' }
+  child.stdout.on('data', text => { output.out += text })
+  child.stderr.on('data', text => { output.err += text })
   const ended = once(child, 'close')
   return {
-    url: await addressIn(said, ended),
+    url: await waitForAddress(output, ended),
     key: secret,
-    log: () => said.err,
+    log: () => output.err,
     async stop () {
       child.kill('SIGTERM')
       await ended
@@ -53,11 +53,11 @@ export async function startBuiltGateway ({ dist, fhirUrl, port = 0 }) {
   }
 }
 
-async function addressIn (said, ended) {
+async function waitForAddress (output, ended) {
   for (;;) {
-    const address = /listens on (\S+)\n/.exec(said.out)?.[1]
+    const address = /listens on (\S+)\n/.exec(output.out)?.[1]
     if (address) return address
     const isOver = await Promise.race([ended.then(() => true), new Promise(resolve => setTimeout(resolve, 50, false))])
-    if (isOver) throw new Error(`the gateway ended: ${said.err}`)
+    if (isOver) throw new Error(`the gateway ended: ${output.err}`)
   }
 }

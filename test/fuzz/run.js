@@ -38,9 +38,9 @@ async function fuzzBuilt (program) {
       seconds: Number(minutes) * 60,
       log: text => process.stdout.write(text)
     })
-    const trouble = gateway.log()
-    if (trouble !== '') console.log(`\nThe gateway logged:\n${trouble}`)
-    return isClean && trouble === ''
+    const logged = gateway.log()
+    if (logged !== '') console.log(`\nThe gateway logged:\n${logged}`)
+    return isClean && logged === ''
   } finally {
     await gateway.stop()
   }

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { test } from 'tap'
-import { realBackend } from '../harness/backend.js'
+import { requireRealBackend } from '../harness/backend.js'
 
-const { url } = realBackend()
+const { url } = requireRealBackend()
 const headers = { 'content-type': 'application/fhir+json', accept: 'application/fhir+json' }
 
 test('the real backend is a FHIR R4 server that stores a resource and finds it by its tag alone', async t => {

@@ -29,7 +29,7 @@ const stopLimitMs = 60_000
 export async function startHapi ({ log, said = log, port = 0, settings = {}, jvm = [], signal }) {
   await buildWhenNeeded({ log, signal })
   log('Starting HAPI')
-  const java = spawn('java', javaArguments({ port, end_with_parent: true, ...settings }, jvm), {
+  const java = spawn('java', buildJavaArguments({ port, end_with_parent: true, ...settings }, jvm), {
     stdio: ['pipe', 'pipe', 'pipe'],
     signal
   })
@@ -37,14 +37,14 @@ export async function startHapi ({ log, said = log, port = 0, settings = {}, jvm
   createInterface(java.stderr).on('line', said)
   const stop = () => end(java, ended)
   try {
-    return { url: await readyUrl(java), pid: java.pid, ended, stop }
+    return { url: await waitForUrl(java), pid: java.pid, ended, stop }
   } catch (error) {
     await stop()
     throw error
   }
 }
 
-function javaArguments (settings, jvm) {
+function buildJavaArguments (settings, jvm) {
   return [
     '-Xmx2g', '-XX:+UseSerialGC', '-XX:TieredStopAtLevel=1',
     ...existsSync(archive) ? [`-XX:SharedArchiveFile=${archive}`, '-Xlog:cds=off', '-Xlog:class+path=off'] : [],
@@ -55,13 +55,13 @@ function javaArguments (settings, jvm) {
   ]
 }
 
-function readyUrl (java, said) {
+function waitForUrl (java, said) {
   return new Promise((resolve, reject) => {
-    const late = setTimeout(
+    const timer = setTimeout(
       () => reject(new Error(`HAPI did not come up within ${startLimitMs / 1000} s`)),
       startLimitMs
     )
-    const settle = (act, value) => { clearTimeout(late); act(value) }
+    const settle = (act, value) => { clearTimeout(timer); act(value) }
     createInterface(java.stdout).on('line', line => {
       if (line.startsWith('READY ')) settle(resolve, line.slice('READY '.length))
     })
@@ -75,7 +75,7 @@ function readyUrl (java, said) {
 async function end (java, ended) {
   if (java.pid === undefined) return
   java.kill('SIGTERM')
-  const late = setTimeout(() => java.kill('SIGKILL'), stopLimitMs)
+  const timer = setTimeout(() => java.kill('SIGKILL'), stopLimitMs)
   await ended
-  clearTimeout(late)
+  clearTimeout(timer)
 }

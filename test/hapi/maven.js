@@ -16,12 +16,12 @@ const limitMinutes = 20
  */
 export async function buildWhenNeeded ({ log, signal }, { folder, name, megabytes } = hapi) {
   // Written last: a build that was broken off leaves a jar, but not this.
-  const builtMark = join(folder, 'target', 'built')
-  if (modifiedMs(builtMark) > newestSourceMs(folder)) return
+  const markerFile = join(folder, 'target', 'built')
+  if (getModifiedMs(markerFile) > getNewestSourceMs(folder)) return
   const began = Date.now()
-  const seconds = () => `${Math.round((Date.now() - began) / 1000)} s`
+  const formatElapsed = () => `${Math.round((Date.now() - began) / 1000)} s`
   log(`Building ${name} with Maven; the first time this fetches some ${megabytes} MB from Maven Central`)
-  const progress = setInterval(() => log(`Maven is still at work after ${seconds()}`), 15_000)
+  const progress = setInterval(() => log(`Maven is still at work after ${formatElapsed()}`), 15_000)
   try {
     await execute('mvn', ['--batch-mode', '--no-transfer-progress', '--quiet', 'package'], {
       cwd: folder,
@@ -29,26 +29,26 @@ export async function buildWhenNeeded ({ log, signal }, { folder, name, megabyte
       signal
     })
   } catch (error) {
-    throw new Error(reason(error), { cause: error })
+    throw new Error(describeFailure(error), { cause: error })
   } finally {
     clearInterval(progress)
   }
-  writeFileSync(builtMark, 'Maven came to its end.\n')
-  log(`Built in ${seconds()}`)
+  writeFileSync(markerFile, 'Maven came to its end.\n')
+  log(`Built in ${formatElapsed()}`)
 }
 
-function reason (error) {
+function describeFailure (error) {
   if (error.code === 'ENOENT') return 'mvn was not found: install Maven 3 and Java 17 or newer'
   if (error.name === 'AbortError') return 'the build was broken off'
   if (error.killed) return `Maven was not done after ${limitMinutes} minutes`
   return `Maven failed:\n${error.stdout}${error.stderr}`.trim()
 }
 
-function newestSourceMs (folder) {
+function getNewestSourceMs (folder) {
   const sources = readdirSync(join(folder, 'src'), { recursive: true }).map(name => join(folder, 'src', name))
-  return Math.max(...[join(folder, 'pom.xml'), ...sources].map(modifiedMs))
+  return Math.max(...[join(folder, 'pom.xml'), ...sources].map(getModifiedMs))
 }
 
-function modifiedMs (path) {
+function getModifiedMs (path) {
   return statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0
 }

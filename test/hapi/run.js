@@ -53,7 +53,7 @@ async function writeArchive () {
       log: console.error,
       signal: stopping.signal
     })
-    await fetch(`${hapi.url}/metadata`).then(answer => answer.arrayBuffer())
+    await fetch(`${hapi.url}/metadata`).then(response => response.arrayBuffer())
     await hapi.stop()
     if (!existsSync(unfinished)) throw new Error('Java wrote no archive')
     renameSync(unfinished, archive)

@@ -1,14 +1,14 @@
 import t, { type Test } from 'tap'
 import { mappings } from '../../src/mappings/registry.js'
 import { printJson } from '../../src/json/json.js'
-import { realBackend } from '../harness/backend.js'
-import { clientOf, unlimitedPlans } from '../harness/client.js'
-import { fhirServer } from '../harness/fhir-server.js'
+import { requireRealBackend } from '../harness/backend.js'
+import { createGatewayClient, unlimitedPlans } from '../harness/client.js'
+import { createFhirClient } from '../harness/fhir-server.js'
 import { startGateway } from '../harness/gateway.js'
 import { startTestSandbox } from '../harness/sandbox.js'
-import { Bodies, referringTo } from '../resources/bodies.js'
+import { Bodies, replaceWithRecords } from '../resources/bodies.js'
 import { makeWorld } from '../resources/fixture.js'
-import { bundle, entry, formType, observation, openWorld, patchEntry, patchType, patient, type Fhir } from '../passthrough/fixture.js'
+import { buildBundle, buildEntry, formType, buildObservation, openWorld, buildPatchEntry, patchType, buildPatient, type Fhir } from '../passthrough/fixture.js'
 import { startValidator, type ValidationIssue } from './validator.js'
 
 t.setTimeout(600_000)
@@ -57,12 +57,12 @@ t.test('the validator finds an error where there is one', async t => {
 t.test('each simple resource is stored as valid FHIR, with what is required alone and with all that can be sent', async t => {
   t.setTimeout(600_000)
   const { url: fhirUrl } = await startTestSandbox(t)
-  const client = await clientOf(await startGateway(t, { fhirUrl, plans: unlimitedPlans }))
-  const server = fhirServer(fhirUrl)
+  const client = await createGatewayClient(await startGateway(t, { fhirUrl, plans: unlimitedPlans }))
+  const server = createFhirClient(fhirUrl)
   const world = await makeWorld(server, client.tenantId)
   for (const mapping of mappings) {
-    const bodies = new Bodies(mapping, referringTo(world))
-    for (const [i, body] of [bodies.minimal(), ...bodies.full()].entries()) {
+    const bodies = new Bodies(mapping, replaceWithRecords(world))
+    for (const [i, body] of [bodies.buildMinimal(), ...bodies.buildFull()].entries()) {
       const { status, data, text } = await client.send('POST', mapping.path, body)
       if (status !== 201) throw new Error(`${mapping.path}: ${text}`)
       const stored = printJson(await server.read(mapping.type, data.id))
@@ -73,64 +73,64 @@ t.test('each simple resource is stored as valid FHIR, with what is required alon
 
 t.test('each answer of raw FHIR is valid FHIR', async t => {
   t.setTimeout(600_000)
-  const { fhir: join } = await openWorld(t, { url: realBackend().url, server: 'hapi' })
+  const { fhir: join } = await openWorld(t, { url: requireRealBackend().url, server: 'hapi' })
   const own = await join()
   const other = await join()
   let refused = 0
   /** The answer to a request, found valid. */
-  const ask = async (...[method, path, body, headers]: Parameters<Fhir['send']>): Promise<any> => {
+  const sendAndValidate = async (...[method, path, body, headers]: Parameters<Fhir['send']>): Promise<any> => {
     const { status, text, resource } = await own.send(method, path, body, headers)
     if (status >= 400) refused++
     if (text !== '') await requireValid(t, `${method} ${path}: ${status}`, text)
     return resource
   }
-  const { id } = await ask('POST', '/Patient', patient({ gender: 'female', birthDate: '1815-12-10' }))
-  const { id: measured } = await ask('POST', '/Observation', observation(`Patient/${id}`))
-  const foreign = (await other.send('POST', '/Patient', patient())).resource.id
+  const { id } = await sendAndValidate('POST', '/Patient', buildPatient({ gender: 'female', birthDate: '1815-12-10' }))
+  const { id: measured } = await sendAndValidate('POST', '/Observation', buildObservation(`Patient/${id}`))
+  const foreign = (await other.send('POST', '/Patient', buildPatient())).resource.id
 
-  await ask('GET', `/Patient/${id}`)
-  await ask('PUT', `/Patient/${id}`, patient({ id, gender: 'other' }))
-  await ask('PATCH', `/Patient/${id}`, [{ op: 'add', path: '/active', value: true }], patchType)
-  await ask('GET', `/Patient/${id}/_history`)
-  await ask('GET', `/Patient/${id}/_history?_count=1`)
-  await ask('GET', `/Patient/${id}/_history/1`)
-  await ask('GET', `/Patient/${id}/$everything`)
-  await ask('POST', '/Patient/$validate', patient({ gender: 'female' }))
+  await sendAndValidate('GET', `/Patient/${id}`)
+  await sendAndValidate('PUT', `/Patient/${id}`, buildPatient({ id, gender: 'other' }))
+  await sendAndValidate('PATCH', `/Patient/${id}`, [{ op: 'add', path: '/active', value: true }], patchType)
+  await sendAndValidate('GET', `/Patient/${id}/_history`)
+  await sendAndValidate('GET', `/Patient/${id}/_history?_count=1`)
+  await sendAndValidate('GET', `/Patient/${id}/_history/1`)
+  await sendAndValidate('GET', `/Patient/${id}/$everything`)
+  await sendAndValidate('POST', '/Patient/$validate', buildPatient({ gender: 'female' }))
   for (const query of [
     '', '?_count=1', '?_count=0', '?_summary=count', '?_summary=true', '?_elements=name', '?_total=accurate', '?family=nobody',
     '?_revinclude=Observation:subject', '?_has:Observation:patient:code=29463-7', '?_include=Observation:subject'
   ]) {
-    const found = await ask('GET', `/Patient${query}`)
+    const found = await sendAndValidate('GET', `/Patient${query}`)
     const next = found.link?.find(({ relation }: any) => relation === 'next')?.url
-    if (next !== undefined) await ask('GET', next)
+    if (next !== undefined) await sendAndValidate('GET', next)
   }
-  await ask('GET', '/Observation?_include=Observation:subject&_include=Observation:performer')
-  await ask('GET', '/Observation?subject:Patient.family=Byron')
-  await ask('POST', '/Observation/_search', `patient=${id}`, formType)
-  await ask('GET', `/Patient/${id}/Observation`)
+  await sendAndValidate('GET', '/Observation?_include=Observation:subject&_include=Observation:performer')
+  await sendAndValidate('GET', '/Observation?subject:Patient.family=Byron')
+  await sendAndValidate('POST', '/Observation/_search', `patient=${id}`, formType)
+  await sendAndValidate('GET', `/Patient/${id}/Observation`)
   const urn = 'urn:uuid:6b8f7a4e-9a40-4d0c-9bb2-4b0f4d5a3c11'
-  await ask('POST', '', bundle(
+  await sendAndValidate('POST', '', buildBundle(
     'transaction',
-    entry('POST', 'Patient', patient(), { fullUrl: urn }),
-    entry('POST', 'Observation', observation(urn)),
-    entry('PUT', `Patient/${id}`, patient({ id })),
-    patchEntry(`Patient/${id}`, [{ op: 'add', path: '/active', value: false }]),
-    entry('GET', `Observation/${measured}`),
-    entry('GET', 'Patient?family=Byron&_count=1')
+    buildEntry('POST', 'Patient', buildPatient(), { fullUrl: urn }),
+    buildEntry('POST', 'Observation', buildObservation(urn)),
+    buildEntry('PUT', `Patient/${id}`, buildPatient({ id })),
+    buildPatchEntry(`Patient/${id}`, [{ op: 'add', path: '/active', value: false }]),
+    buildEntry('GET', `Observation/${measured}`),
+    buildEntry('GET', 'Patient?family=Byron&_count=1')
   ))
-  await ask('POST', '', bundle(
+  await sendAndValidate('POST', '', buildBundle(
     'batch',
-    entry('POST', 'Patient', patient()),
-    entry('GET', `Patient/${id}`),
-    entry('GET', 'Patient?family=Byron'),
-    entry('GET', `Patient/${id}/_history`),
-    entry('GET', `Patient/${foreign}`),
-    entry('GET', 'Nonsense/1'),
-    entry('POST', 'Observation', observation(`Patient/${foreign}`)),
-    entry('PUT', `Patient/${id}`, patient({ id }), { ifMatch: 'W/"1"' }),
-    entry('DELETE', `Observation/${measured}`)
+    buildEntry('POST', 'Patient', buildPatient()),
+    buildEntry('GET', `Patient/${id}`),
+    buildEntry('GET', 'Patient?family=Byron'),
+    buildEntry('GET', `Patient/${id}/_history`),
+    buildEntry('GET', `Patient/${foreign}`),
+    buildEntry('GET', 'Nonsense/1'),
+    buildEntry('POST', 'Observation', buildObservation(`Patient/${foreign}`)),
+    buildEntry('PUT', `Patient/${id}`, buildPatient({ id }), { ifMatch: 'W/"1"' }),
+    buildEntry('DELETE', `Observation/${measured}`)
   ))
-  await ask('GET', '/metadata')
+  await sendAndValidate('GET', '/metadata')
 
   refused = 0
   const kinds: ReadonlyArray<Parameters<Fhir['send']>> = [
@@ -143,21 +143,21 @@ t.test('each answer of raw FHIR is valid FHIR', async t => {
     ['GET', '/Patient', undefined, { accept: 'application/fhir+xml' }],
     ['POST', '/Patient', '{'],
     ['POST', '/Patient', { resourceType: 'Observation' }],
-    ['POST', '/Patient', patient({ nonsense: 1 })],
+    ['POST', '/Patient', buildPatient({ nonsense: 1 })],
     ['POST', '/Patient', '<Patient/>', { 'content-type': 'application/fhir+xml' }],
-    ['POST', '/Observation', observation(`Patient/${foreign}`)],
+    ['POST', '/Observation', buildObservation(`Patient/${foreign}`)],
     ['POST', '/Subscription', { resourceType: 'Subscription' }],
-    ['PUT', `/Patient/${id}`, patient({ id }), { 'if-match': 'W/"1"' }],
-    ['PUT', '/Patient/never-stored', patient({ id: 'never-stored' })],
+    ['PUT', `/Patient/${id}`, buildPatient({ id }), { 'if-match': 'W/"1"' }],
+    ['PUT', '/Patient/never-stored', buildPatient({ id: 'never-stored' })],
     ['PATCH', `/Patient/${id}`, [{ op: 'remove', path: '/nonsense' }], patchType],
     ['DELETE', '/Patient'],
-    ['POST', '', bundle('transaction', entry('POST', 'Observation', observation(`Patient/${foreign}`)))],
-    ['POST', '', bundle('collection')],
+    ['POST', '', buildBundle('transaction', buildEntry('POST', 'Observation', buildObservation(`Patient/${foreign}`)))],
+    ['POST', '', buildBundle('collection')],
     ['GET', `/Patient/${id}/$everything?start=2000-01-01`],
     ['GET', '/$export'],
     ['POST', '/$nonsense', {}],
     ['OPTIONS', '/Patient']
   ]
-  for (const request of kinds) await ask(...request)
+  for (const request of kinds) await sendAndValidate(...request)
   t.equal(refused, kinds.length, 'each of the last ones was refused')
 })

@@ -35,13 +35,13 @@ export async function startValidator (): Promise<Validator> {
     ],
     { stdio: ['pipe', 'pipe', 'pipe'] }
   )
-  let said = ''
-  java.stderr.on('data', text => { said = (said + text).slice(-2_000) })
+  let errorOutput = ''
+  java.stderr.on('data', text => { errorOutput = (errorOutput + text).slice(-2_000) })
   const ended = once(java, 'close')
   const waiting: Array<(issues: ValidationIssue[] | Error) => void> = []
   createInterface(java.stdout).on('line', line => waiting.shift()?.(JSON.parse(line)))
   ended.then(() => {
-    for (const settle of waiting.splice(0)) settle(new Error(`the validator ended: ${said}`))
+    for (const settle of waiting.splice(0)) settle(new Error(`the validator ended: ${errorOutput}`))
   })
   return {
     validate: async resource => {

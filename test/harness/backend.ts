@@ -14,7 +14,7 @@ interface RealBackend {
  * The server that `npm test` found; a file that asks for it is named `*.hapi.test.ts`. Throws when there is none: such
  * a test never passes without.
  */
-export function realBackend (): RealBackend {
+export function requireRealBackend (): RealBackend {
   const url = process.env.TEST_FHIR_URL
   if (!url) throw new Error('no FHIR server: run npm test, or set TEST_FHIR_URL to a running one (npm run hapi)')
   const server = (process.env.TEST_FHIR_SERVER ?? 'hapi') as RealBackend['server']

@@ -36,7 +36,7 @@ export async function startBalancer (t: Test, gateways: readonly string[]): Prom
   let requestedAt = -Infinity
   const looking = new BackgroundTask(async () => {
     const began = performance.now()
-    const answers = await Promise.all(
+    const results = await Promise.all(
       gateways.map(url =>
         fetch(`${url}/health/ready`).then(
           response => response.ok,
@@ -44,23 +44,23 @@ export async function startBalancer (t: Test, gateways: readonly string[]): Prom
         )
       )
     )
-    ready = gateways.filter((_, at) => answers[at])
+    ready = gateways.filter((_, at) => results[at])
     requestedAt = began
     return lookEveryMs
   })
-  const server = createServer(async (requested, answered) => {
+  const server = createServer(async (requested, response) => {
     while (ready.length === 0 || performance.now() - requestedAt > freshMs) await pause(lookEveryMs)
     const to = ready[turn++ % ready.length]!
     sent.set(to, sent.get(to)! + 1)
     const passed = request(
       `${to}${requested.url}`,
       { method: requested.method, headers: requested.headers, agent },
-      answer => {
-        answered.writeHead(answer.statusCode!, answer.headers)
-        answer.pipe(answered)
+      received => {
+        response.writeHead(received.statusCode!, received.headers)
+        received.pipe(response)
       }
     )
-    passed.on('error', () => answered.headersSent ? answered.destroy() : answered.writeHead(502).end())
+    passed.on('error', () => response.headersSent ? response.destroy() : response.writeHead(502).end())
     requested.pipe(passed)
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')

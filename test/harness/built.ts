@@ -10,19 +10,19 @@ const root = join(import.meta.dirname, '..', '..')
  * @returns the path of `main.js`
  */
 export function buildMain (): string {
-  const folder = process.env.TEST_BUILT ?? folderOfThisProcess()
+  const folder = process.env.TEST_BUILT ?? createProcessFolder()
   const built = join(folder, 'built')
   if (!existsSync(built)) putAt(built, build(mkdtempSync(join(folder, 'unfinished-'))))
   return join(built, 'dist', 'main.js')
 }
 
 /** What a process of the built program needs of the environment of this one. */
-export function processEnvironment (): Record<string, string> {
+export function getProcessEnvironment (): Record<string, string> {
   const { PATH = '', HOME = '', NODE_COMPILE_CACHE } = process.env
   return { PATH, HOME, ...NODE_COMPILE_CACHE !== undefined && { NODE_COMPILE_CACHE } }
 }
 
-function folderOfThisProcess (): string {
+function createProcessFolder (): string {
   mkdirSync(join(root, '.tap'), { recursive: true })
   // Below the root, where the packages are found.
   const folder = mkdtempSync(join(root, '.tap', 'built-'))

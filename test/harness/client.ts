@@ -3,7 +3,7 @@ import type { Mode } from '../../src/config/mode.js'
 import type { TestGateway } from './gateway.js'
 
 /** An answer as a client reads it, its numbers with their own text. */
-export interface Answer {
+export interface ClientResponse {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   readonly text: string
@@ -21,11 +21,11 @@ export interface Client {
     path: string,
     body?: unknown,
     headers?: Readonly<Record<string, string>>
-  ) => Promise<Answer>
+  ) => Promise<ClientResponse>
 }
 
 /** A client with a new key; of a new organization unless `tenantId` says another. */
-export async function clientOf (
+export async function createGatewayClient (
   gateway: TestGateway,
   request: { readonly tenantId?: string; readonly mode?: Mode; readonly plan?: string } = {}
 ): Promise<Client> {

@@ -20,21 +20,21 @@ export function countTests (tap) {
     if (!ended) continue
     const { indent, not, directive } = ended.groups
     const outcome = directive ? 'skipped' : not ? 'failed' : 'passed'
-    const whole = open.length > 1 && open.at(-1).indent === indent ? open.pop() : undefined
+    const testGroup = open.length > 1 && open.at(-1).indent === indent ? open.pop() : undefined
     const around = open.at(-1)
-    if (whole) around.tests++
+    if (testGroup) around.tests++
     else around[outcome === 'skipped' ? 'skips' : 'assertions']++
-    if (!isTest(whole, outcome)) continue
+    if (!isTest(testGroup, outcome)) continue
     counts[outcome]++
     if (outcome !== 'failed') continue
-    counts.failures.push([...open, whole].slice(1).map(({ title }) => title).join(' > '))
+    counts.failures.push([...open, testGroup].slice(1).map(({ title }) => title).join(' > '))
     for (const outer of open) outer.failures++
   }
   return counts
 }
 
-const mostTroubles = 20
-const mostTroubleLines = 25
+const maxFailures = 20
+const maxFailureLines = 25
 
 /**
  * What failed assertions, and files, say of themselves, in the order of the run: each with its diagnostic, the first
@@ -42,22 +42,22 @@ const mostTroubleLines = 25
  * @param {string} tap
  * @returns {string[]}
  */
-export function troublesIn (tap) {
-  const troubles = []
-  let trouble
+export function findFailures (tap) {
+  const failures = []
+  let failure
   let last = ''
   for (const line of tap.split('\n')) {
-    if (trouble !== undefined) {
-      trouble.push(line)
-      if (line === last.replace(/\S.*/, '  ...')) trouble = undefined
-    } else if (line === last.replace(/\S.*/, '  ---') && isTrouble(last)) troubles.push(trouble = [last, line])
-    last = trouble === undefined ? line : last
+    if (failure !== undefined) {
+      failure.push(line)
+      if (line === last.replace(/\S.*/, '  ...')) failure = undefined
+    } else if (line === last.replace(/\S.*/, '  ---') && isFailure(last)) failures.push(failure = [last, line])
+    last = failure === undefined ? line : last
   }
-  return troubles.slice(0, mostTroubles).map(lines => lines.slice(0, mostTroubleLines).join('\n'))
+  return failures.slice(0, maxFailures).map(lines => lines.slice(0, maxFailureLines).join('\n'))
 }
 
 /** A subtest fails by what is in it, which says more. */
-function isTrouble (line) {
+function isFailure (line) {
   const { not, indent } = point.exec(line)?.groups ?? {}
   return not !== undefined && (indent === '' || !line.includes(' # time='))
 }
@@ -67,10 +67,10 @@ function group (indent, title) {
 }
 
 /** An assertion is no test, unless it stands for a skipped one. */
-function isTest (whole, outcome) {
-  if (!whole) return outcome === 'skipped'
-  if (outcome === 'failed') return whole.failures === 0
-  return whole.tests === 0 && (whole.skips === 0 || whole.assertions > 0)
+function isTest (testGroup, outcome) {
+  if (!testGroup) return outcome === 'skipped'
+  if (outcome === 'failed') return testGroup.failures === 0
+  return testGroup.tests === 0 && (testGroup.skips === 0 || testGroup.assertions > 0)
 }
 
 /** Diagnostics quote sources, which may look like TAP. */

@@ -1,5 +1,5 @@
 import { test } from 'tap'
-import { countTests as count, troublesIn } from './counts.js'
+import { countTests as count, findFailures } from './counts.js'
 
 function countTests (tap: string) {
   const { failures, ...counts } = count(tap)
@@ -9,7 +9,7 @@ function countTests (tap: string) {
 const point = (line: string, depth = 1) => ' '.repeat(4 * depth) + line
 
 /** TAP of one file, as tap writes it. */
-function file (ok: boolean, ...lines: string[]) {
+function buildTap (ok: boolean, ...lines: string[]) {
   return [
     'TAP version 14',
     '1..1',
@@ -19,7 +19,7 @@ function file (ok: boolean, ...lines: string[]) {
   ].join('\n')
 }
 
-function titled (title: string, outcome = 'ok', depth = 1) {
+function buildTitledTest (title: string, outcome = 'ok', depth = 1) {
   return [
     point(`# Subtest: ${title}`, depth),
     point(`${outcome} 1 - should be equal`, depth + 1),
@@ -37,15 +37,15 @@ test('each titled test counts once, however many assertions it makes and however
   ]
   const group = [
     point('# Subtest: group'),
-    ...titled('inner', 'ok', 2),
-    ...titled('other', 'ok', 2),
+    ...buildTitledTest('inner', 'ok', 2),
+    ...buildTitledTest('other', 'ok', 2),
     point('ok 2 - group')
   ]
-  t.same(countTests(file(true, ...many, ...group)), { passed: 3, failed: 0, skipped: 0 })
+  t.same(countTests(buildTap(true, ...many, ...group)), { passed: 3, failed: 0, skipped: 0 })
 })
 
 test('a file that only asserts, without a titled test, counts as one test', async t => {
-  t.same(countTests(file(true, point('ok 1 - a'), point('ok 2 - b'), point('1..2'))), {
+  t.same(countTests(buildTap(true, point('ok 1 - a'), point('ok 2 - b'), point('1..2'))), {
     passed: 1,
     failed: 0,
     skipped: 0
@@ -53,28 +53,28 @@ test('a file that only asserts, without a titled test, counts as one test', asyn
 })
 
 test('a failed test counts once and not again for the groups around it', async t => {
-  t.same(countTests(file(false, ...titled('good'), ...titled('bad', 'not ok'))), { passed: 1, failed: 1, skipped: 0 })
+  t.same(countTests(buildTap(false, ...buildTitledTest('good'), ...buildTitledTest('bad', 'not ok'))), { passed: 1, failed: 1, skipped: 0 })
 })
 
 test('a failed test is named by its file, the groups around it and its title', async t => {
   const inner = [
     point('# Subtest: group'),
-    ...titled('good', 'ok', 2),
-    ...titled('bad', 'not ok', 2),
+    ...buildTitledTest('good', 'ok', 2),
+    ...buildTitledTest('bad', 'not ok', 2),
     point('not ok 1 - group')
   ]
-  t.same(count(file(false, ...inner)).failures, ['test/a.test.ts > group > bad'])
-  t.same(count(file(false, ...titled('good'))).failures, ['test/a.test.ts'])
+  t.same(count(buildTap(false, ...inner)).failures, ['test/a.test.ts > group > bad'])
+  t.same(count(buildTap(false, ...buildTitledTest('good'))).failures, ['test/a.test.ts'])
 })
 
 test('a file that dies after its tests passed, or before the first one, is a failure', async t => {
-  t.same(countTests(file(false, ...titled('good'))), { passed: 1, failed: 1, skipped: 0 })
-  t.same(countTests(file(false, point('1..0 # no tests found'))), { passed: 0, failed: 1, skipped: 0 })
+  t.same(countTests(buildTap(false, ...buildTitledTest('good'))), { passed: 1, failed: 1, skipped: 0 })
+  t.same(countTests(buildTap(false, point('1..0 # no tests found'))), { passed: 0, failed: 1, skipped: 0 })
 })
 
 test('what was skipped or postponed never counts as passed', async t => {
   const skipped = ['ok 1 - later # SKIP why', 'ok 2 - some day # TODO'].map(line => point(line))
-  t.same(countTests(file(true, ...skipped)), { passed: 0, failed: 0, skipped: 2 })
+  t.same(countTests(buildTap(true, ...skipped)), { passed: 0, failed: 0, skipped: 2 })
   t.same(countTests('TAP version 14\nok 1 - test/empty.test.ts # SKIP no tests found'), {
     passed: 0,
     failed: 0,
@@ -90,11 +90,11 @@ test('a diagnostic that quotes TAP is not counted', async t => {
     point('not ok 2 - quoted'),
     point('  ...')
   ]
-  t.same(countTests(file(false, ...titled('bad', 'not ok'), ...quoted)), { passed: 0, failed: 1, skipped: 0 })
+  t.same(countTests(buildTap(false, ...buildTitledTest('bad', 'not ok'), ...quoted)), { passed: 0, failed: 1, skipped: 0 })
 })
 
 test('what a failed assertion says is told, however deep it stands, and nothing of those that passed', async t => {
-  const bad = [
+  const failed = [
     point('# Subtest: bad'),
     point('ok 1 - a', 2),
     point('not ok 2 - it was there', 2),
@@ -103,12 +103,12 @@ test('what a failed assertion says is told, however deep it stands, and nothing 
     point('  ...', 2),
     point('not ok 1 - bad')
   ]
-  t.same(troublesIn(file(false, ...bad, ...titled('good'))), [
+  t.same(findFailures(buildTap(false, ...failed, ...buildTitledTest('good'))), [
     [point('not ok 2 - it was there', 2), point('  ---', 2), point('  found: 1', 2), point('  ...', 2)].join('\n')
   ])
   t.same(
-    troublesIn(
-      file(
+    findFailures(
+      buildTap(
         true,
         point('ok 1 - a'),
         point('  ---'),

@@ -6,7 +6,7 @@ import type { DashboardOptions } from '../../src/control-plane/dashboard/options
 export interface DashboardRoute { readonly method: 'GET' | 'POST', readonly path: string }
 
 /** Every route that the dashboard registers, so that a test of all of them can't forget one. */
-export async function dashboardRoutes (control: DashboardOptions['control']): Promise<DashboardRoute[]> {
+export async function listDashboardRoutes (control: DashboardOptions['control']): Promise<DashboardRoute[]> {
   const app = fastify()
   const routes: DashboardRoute[] = []
   app.addHook('onRoute', ({ method, url }) => {

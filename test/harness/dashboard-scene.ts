@@ -40,15 +40,15 @@ export async function setScene (control: ControlStore, clock: TestClock): Promis
     { name: 'University Hospital, Department of Internal Medicine', plan: 'enterprise', datastore: 'hospital-eu' },
     'cli:root'
   )
-  const key = (name: string, mode: Mode, inDays?: number) =>
+  const createKey = (name: string, mode: Mode, inDays?: number) =>
     control.keys.create(
       { tenantId, name, mode, ...(inDays === undefined ? {} : { expiresAt: new Date(Date.now() + inDays * dayMs) }) },
       by
     )
-  const { keyId } = await key('Intake form', 'live')
-  const test = await key('Continuous integration', 'test', 9)
-  await key('Pilot of the summer', 'test', -10)
-  const leaked = await key('Appointment reminders', 'live')
+  const { keyId } = await createKey('Intake form', 'live')
+  const test = await createKey('Continuous integration', 'test', 9)
+  await createKey('Pilot of the summer', 'test', -10)
+  const leaked = await createKey('Appointment reminders', 'live')
   const memberId = await setPeople(control, tenantId)
   const { tokenId } = await control.tokens.create({ tenantId, name: 'deployment', role: 'admin' }, by)
   const stopped = await control.tokens.create({ tenantId, name: 'old dashboard of ours', role: 'viewer' }, by)
@@ -57,7 +57,7 @@ export async function setScene (control: ControlStore, clock: TestClock): Promis
   await control.keys.revoke(leaked.keyId, by)
   await control.tokens.revoke(stopped.tokenId, by)
   clock.shiftMs = 0
-  await control.keys.roll((await key('Letters to practitioners', 'live')).keyId, 7 * dayMs, by)
+  await control.keys.roll((await createKey('Letters to practitioners', 'live')).keyId, 7 * dayMs, by)
   await setUsage(control, [
     { tenantId, mode: 'live', keyId },
     { tenantId, mode: 'live', keyId: leaked.keyId },
@@ -100,7 +100,7 @@ async function setWebhooks (control: ControlStore, tenantId: string): Promise<st
 
 async function setPeople (control: ControlStore, tenantId: string): Promise<string> {
   const join = (name: string, role: 'admin' | 'viewer') =>
-    control.members.fromProvider({
+    control.members.upsertFromProvider({
       issuer: 'https://login.example.org',
       subject: name,
       email: `${name.split(' ')[0]!.toLowerCase()}@clinic.example`,
@@ -154,7 +154,7 @@ async function setUsage (control: ControlStore, [main, other, test]: readonly Wh
 }
 
 async function setGateways (control: ControlStore, clock: TestClock): Promise<void> {
-  const { feedId, through: seq } = await control.changesAfter({ feedId: '', seq: 0 }, 1_000)
+  const { feedId, through: seq } = await control.listChangesAfter({ feedId: '', seq: 0 }, 1_000)
   const report = (name: string, behind: number, checks: Record<string, Health>) =>
     control.gateways.report({
       gatewayId: name,

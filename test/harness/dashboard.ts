@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Role } from '../../src/config/actor.js'
 import type { Member } from '../../src/control-plane/store/members.js'
-import { newSessionId } from '../../src/control-plane/dashboard/session-store.js'
+import { createSessionId } from '../../src/control-plane/dashboard/session-store.js'
 import type { TestGateway } from './gateway.js'
 
 /** A page as a browser gets it. */
@@ -23,15 +23,15 @@ export interface Visitor {
   /** Sends the fields and nothing else. */
   readonly send: (path: string, fields: Fields, headers?: Readonly<Record<string, string>>) => Promise<Page>
   /** The token of the forms on a page. */
-  readonly token: (path?: string) => Promise<string>
+  readonly fetchToken: (path?: string) => Promise<string>
 }
 
 type Fields = Readonly<Record<string, string | readonly string[]>>
 
 /** A browser in which nobody has signed in. */
-export function visitor (gateway: Pick<TestGateway, 'inject'>): Visitor {
+export function createVisitor (gateway: Pick<TestGateway, 'inject'>): Visitor {
   const cookies = new Map<string, string>()
-  const ask = async (
+  const sendRequest = async (
     method: 'GET' | 'POST',
     path: string,
     payload?: string,
@@ -53,27 +53,27 @@ export function visitor (gateway: Pick<TestGateway, 'inject'>): Visitor {
       status: response.statusCode,
       headers: response.headers as Page['headers'],
       html: response.body,
-      text: textOf(response.body)
+      text: toText(response.body)
     }
   }
-  const token = async (path = '/dashboard/account'): Promise<string> => {
-    const { html, status } = await ask('GET', path)
+  const fetchToken = async (path = '/dashboard/account'): Promise<string> => {
+    const { html, status } = await sendRequest('GET', path)
     const found = /name="_csrf" value="([^"]+)"/.exec(html)?.[1]
     if (found === undefined) throw new Error(`${path} (${status}) has no form with a token`)
     return found
   }
-  const send: Visitor['send'] = async (path, fields, headers) => await ask('POST', path, encode(fields), headers)
+  const send: Visitor['send'] = async (path, fields, headers) => await sendRequest('POST', path, encode(fields), headers)
   return {
     cookies,
-    token,
+    fetchToken,
     send,
-    get: async (path, headers) => await ask('GET', path, undefined, headers),
-    post: async (path, fields = {}, from = undefined) => await send(path, { ...fields, _csrf: await token(from) })
+    get: async (path, headers) => await sendRequest('GET', path, undefined, headers),
+    post: async (path, fields = {}, from = undefined) => await send(path, { ...fields, _csrf: await fetchToken(from) })
   }
 }
 
 /** Whom a test wants to be signed in; admins and viewers need an organization. */
-export interface SignInWish {
+export interface SignInOptions {
   readonly role: Role
   readonly tenantId?: string
   readonly email?: string
@@ -83,12 +83,12 @@ export interface SignInWish {
 }
 
 /** Somebody who is signed in, without the third of a second that a password takes. */
-export async function signedIn (
+export async function createSignedInVisitor (
   gateway: Pick<TestGateway, 'inject' | 'control'>,
-  { role, tenantId, email = `${role}@example.org`, name = `A test ${role}`, now }: SignInWish
+  { role, tenantId, email = `${role}@example.org`, name = `A test ${role}`, now }: SignInOptions
 ): Promise<Visitor & { readonly member: Member }> {
   const { control } = gateway
-  const member = await control.members.fromProvider({
+  const member = await control.members.upsertFromProvider({
     issuer: 'https://login.example.org',
     subject: randomUUID(),
     email,
@@ -96,18 +96,18 @@ export async function signedIn (
     role,
     ...(tenantId === undefined ? {} : { tenantId })
   })
-  const browser = visitor(gateway)
-  browser.cookies.set('clinigate-session', await newSession(gateway, member.memberId, { now }))
+  const browser = createVisitor(gateway)
+  browser.cookies.set('clinigate-session', await createSession(gateway, member.memberId, { now }))
   return { ...browser, member }
 }
 
 /** A new session of a member, which goes on for an hour unless the test says otherwise. @returns its id */
-export async function newSession (
+export async function createSession (
   { control }: Pick<TestGateway, 'control'>,
   memberId: string,
   { now = new Date(), minutes = 60 } = {}
 ): Promise<string> {
-  const id = newSessionId()
+  const id = createSessionId()
   await control.sessions.save(id, {
     memberId,
     content: { startedAt: now.toISOString(), _csrf: randomUUID() },
@@ -141,7 +141,7 @@ const entities: Readonly<Record<string, string>> = {
   '&amp;': '&'
 }
 
-function textOf (html: string): string {
+function toText (html: string): string {
   return html
     .replace(/<(script|style|head)[\s>].*?<\/\1>/gs, '')
     .replace(/<[^>]*>/g, ' ')

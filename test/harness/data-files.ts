@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 
 /** Everything that is in the data directory of a process, at any depth, by its name there. */
-export function dataFiles (directory: string): ReadonlyArray<{ readonly name: string, readonly bytes: Buffer }> {
+export function listDataFiles (directory: string): ReadonlyArray<{ readonly name: string, readonly bytes: Buffer }> {
   return readdirSync(directory, { recursive: true, withFileTypes: true })
     .filter(entry => entry.isFile())
     .map(entry => join(entry.parentPath, entry.name))

@@ -6,7 +6,7 @@ import type { TestGateway } from './gateway.js'
  * Everything that the control database of a gateway holds, by table; sessions are left out, since a request prolongs
  * its own.
  */
-export function dumpOf ({
+export function dumpControlDatabase ({
   dataDirectory
 }: Pick<TestGateway, 'dataDirectory'>): Readonly<Record<string, readonly unknown[]>> {
   const db = new Database(join(dataDirectory, 'control.db'), { readonly: true })

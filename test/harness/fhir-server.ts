@@ -20,10 +20,10 @@ export interface FhirServer {
   /** Stores many at once; the ids in their order. */
   readonly storeAll: (tenantId: string, resources: readonly FhirResource[]) => Promise<string[]>
   /** All records of a type that carry the tenant's tag. */
-  readonly tagged: (tenantId: string, type: string) => Promise<StoredResource[]>
+  readonly fetchTagged: (tenantId: string, type: string) => Promise<StoredResource[]>
 }
 
-export function fhirServer (url: string): FhirServer {
+export function createFhirClient (url: string): FhirServer {
   // Tests compare what is stored, and a server may show its references with its base URL.
   const references = new RelativeReferences(url)
   const send: FhirServer['send'] = async (method, path, body) => {
@@ -46,26 +46,26 @@ export function fhirServer (url: string): FhirServer {
     return { status: response.status, body: text === '' ? undefined : parseStored(text) }
   }
   const require = async (status: number, ...request: Parameters<typeof send>) => {
-    const answer = await send(...request)
-    if (answer.status !== status) {
-      throw new Error(`${request[0]} ${request[1]}: ${answer.status} ${JSON.stringify(answer.body)?.slice(0, 2_000)}`)
+    const response = await send(...request)
+    if (response.status !== status) {
+      throw new Error(`${request[0]} ${request[1]}: ${response.status} ${JSON.stringify(response.body)?.slice(0, 2_000)}`)
     }
-    return answer.body
+    return response.body
   }
   return {
     url,
     send,
     read: (type, id) => require(200, 'GET', `${type}/${id}`),
-    store: (tenantId, resource) => require(201, 'POST', resource.resourceType, tagged(tenantId, resource)),
+    store: (tenantId, resource) => require(201, 'POST', resource.resourceType, withTenantTag(tenantId, resource)),
     async storeAll (tenantId, resources) {
       const entry = resources.map(resource => ({
-        resource: tagged(tenantId, resource),
+        resource: withTenantTag(tenantId, resource),
         request: { method: 'POST', url: resource.resourceType }
       }))
-      const answer = await require(200, 'POST', '', { resourceType: 'Bundle', type: 'transaction', entry })
-      return answer.entry.map(({ response }: any) => /\/([^/]+)(?:\/_history\/.*)?$/.exec(response.location)![1]!)
+      const bundle = await require(200, 'POST', '', { resourceType: 'Bundle', type: 'transaction', entry })
+      return bundle.entry.map(({ response }: any) => /\/([^/]+)(?:\/_history\/.*)?$/.exec(response.location)![1]!)
     },
-    async tagged (tenantId, type) {
+    async fetchTagged (tenantId, type) {
       const found: StoredResource[] = []
       let path: string | undefined = `${type}?_tag=${encodeURIComponent(`${tenantSystem}|${tenantId}`)}&_count=1000`
       while (path !== undefined) {
@@ -78,7 +78,7 @@ export function fhirServer (url: string): FhirServer {
   }
 }
 
-const tagged = (tenantId: string, { id, ...resource }: FhirResource) => ({
+const withTenantTag = (tenantId: string, { id, ...resource }: FhirResource) => ({
   ...resource,
   meta: {
     ...resource.meta,

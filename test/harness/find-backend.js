@@ -56,12 +56,12 @@ async function startContainer (log) {
 
 async function describe ({ url, stop }, origin) {
   try {
-    const answer = await fetch(`${url}/metadata`, {
+    const response = await fetch(`${url}/metadata`, {
       headers: { accept: 'application/fhir+json' },
       signal: AbortSignal.timeout(60_000)
     })
-    const { resourceType, software } = await answer.json()
-    if (resourceType !== 'CapabilityStatement') throw new Error(`no CapabilityStatement but status ${answer.status}`)
+    const { resourceType, software } = await response.json()
+    if (resourceType !== 'CapabilityStatement') throw new Error(`no CapabilityStatement but status ${response.status}`)
     const what = [software?.name?.replace(/ Server$/, '') ?? 'an unnamed FHIR server', software?.version]
       .filter(Boolean)
       .join(' ')

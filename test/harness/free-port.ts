@@ -7,9 +7,9 @@ import { createServer } from 'node:net'
  * systems give to clients and to servers without a wish, so that none of them takes it before the program does, or
  * while that is down; nor does another test.
  */
-export async function freePort (): Promise<number> {
+export async function findFreePort (): Promise<number> {
   const port = 20_000 + Math.floor(Math.random() * 12_000)
-  return await isOurs(port) && await isFree(port) ? port : await freePort()
+  return await isOurs(port) && await isFree(port) ? port : await findFreePort()
 }
 
 /**

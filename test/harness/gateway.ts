@@ -7,7 +7,7 @@ import type { InjectOptions, LightMyRequestResponse as Response } from 'fastify'
 import { pino } from 'pino'
 import type { Test } from 'tap'
 import { loadConfig } from '../../src/config/load.js'
-import { logOptions } from '../../src/http/log.js'
+import { buildLogOptions } from '../../src/http/log.js'
 import type { Scope } from '../../src/keys/caller.js'
 import type { Mode } from '../../src/config/mode.js'
 import { openService, type Service } from '../../src/bootstrap/service.js'
@@ -28,7 +28,7 @@ export interface GatewaySettings {
 }
 
 /** A key to make: for a new organization unless `tenantId` says another. */
-interface KeyWish {
+interface KeyOptions {
   readonly tenantId?: string
   readonly plan?: string
   readonly mode?: Mode
@@ -46,12 +46,12 @@ export interface TestGateway extends Pick<Service, 'app' | 'close'> {
   /** Every line of the log so far. */
   readonly logged: () => ReadonlyArray<Record<string, unknown>>
   /** The lines of the log since this was last asked, as they were written. */
-  readonly linesSince: () => readonly string[]
+  readonly readNewLines: () => readonly string[]
   /** @returns the tenant id */
   readonly createOrganization: (plan?: string) => Promise<string>
   /** The key is valid at this gateway when the promise resolves. */
   readonly createKey: (
-    request?: KeyWish
+    request?: KeyOptions
   ) => Promise<{ readonly tenantId: string; readonly keyId: string; readonly secret: string }>
   /** Resolves when the gateway knows of every key and organization that was changed so far. */
   readonly catchUp: () => Promise<void>
@@ -65,22 +65,22 @@ export async function startGateway (t: GatewayOwner, settings: GatewaySettings =
   const directory = mkdtempSync(join(tmpdir(), 'clinigate-'))
   const lines: string[] = []
   const sink = new Writable({ write (chunk, _, done) { lines.push(String(chunk)); done() } })
-  const environment = environmentOf(directory, settings)
+  const environment = buildEnvironment(directory, settings)
   const service = await openService(loadConfig(environment), {
     environment,
     version: '0.0.0-test',
     now: settings.now ?? (() => new Date()),
-    log: pino(logOptions('trace'), sink)
+    log: pino(buildLogOptions('trace'), sink)
   })
-  const { inject, refused } = observed(service.app, settings)
+  const { inject, refused } = observeResponses(service.app, settings)
   t.after(async () => {
-    if (t.passing?.() === false) refused.forEach(said => console.error(said))
+    if (t.passing?.() === false) refused.forEach(message => console.error(message))
     await service.close()
     rmSync(directory, { recursive: true, force: true })
   })
   const url = await service.app.listen({ host: '127.0.0.1', port: 0 })
   let seen = 0
-  const linesSince = (): string[] => {
+  const readNewLines = (): string[] => {
     const fresh = lines.slice(seen)
     seen = lines.length
     return fresh
@@ -88,12 +88,12 @@ export async function startGateway (t: GatewayOwner, settings: GatewaySettings =
   const { control } = service
   if (control === undefined) throw new Error('a gateway of a test makes its keys itself, so its role is all')
   return {
-    ...madeWith({ ...service, control }),
+    ...createTestGateway({ ...service, control }),
     url,
     dataDirectory: join(directory, 'data'),
     inject,
     logged: () => lines.map(line => JSON.parse(line)),
-    linesSince
+    readNewLines
   }
 }
 
@@ -101,7 +101,7 @@ export async function startGateway (t: GatewayOwner, settings: GatewaySettings =
  * What a failed test says is seldom what the gateway said: an envelope without data is no list.
  * @returns `refused`: the last failures that it answered to `inject`, to be shown where a test fails
  */
-function observed (
+function observeResponses (
   app: Service['app'],
   { fhirUrl }: GatewaySettings
 ): { inject: Service['app']['inject'], refused: readonly string[] } {
@@ -110,7 +110,7 @@ function observed (
   const refused: string[] = []
   const inject = async (request: InjectOptions | string) => {
     const { method = 'GET', url } = typeof request === 'string' ? { url: request } : request
-    const response = await sentAgain(() => app.inject(request), attempts)
+    const response = await sendWithRetry(() => app.inject(request), attempts)
     const { statusCode, body } = response
     if (statusCode >= 400) {
       refused.push(`${method} ${String(url)} was answered ${statusCode} ${body.slice(0, 1_000)}`)
@@ -125,7 +125,7 @@ function observed (
  * Sends again, as the response says, while the datastore is unavailable: a server that many test files load may pause
  * for so long that the gateway opens its circuit.
  */
-async function sentAgain (send: () => Promise<Response>, attempts: number): Promise<Response> {
+async function sendWithRetry (send: () => Promise<Response>, attempts: number): Promise<Response> {
   for (let left = attempts - 1; ; left--) {
     const response = await send()
     if (left === 0 || response.statusCode !== 503 || !response.body.includes('"BACKEND_UNAVAILABLE"')) return response
@@ -133,14 +133,14 @@ async function sentAgain (send: () => Promise<Response>, attempts: number): Prom
   }
 }
 
-function madeWith ({
+function createTestGateway ({
   app,
   control,
   catchUp,
   close
 }: Service & Pick<TestGateway, 'control'>): Omit<
   TestGateway,
-  'url' | 'dataDirectory' | 'inject' | 'logged' | 'linesSince'
+  'url' | 'dataDirectory' | 'inject' | 'logged' | 'readNewLines'
 > {
   const createOrganization = async (plan = 'pro') =>
     (await control.organizations.create({ name: 'a test organization', plan }, 'test')).tenantId
@@ -168,19 +168,19 @@ const manyAtOnce = { inFlightPerOrganization: 10_000 }
 /** The gateway shares its process with the test and the machine with many others. */
 const neverTooMuch = { eventLoopDelayMs: null, heapPercent: null }
 
-function environmentOf (
+function buildEnvironment (
   directory: string,
   { fhirUrl, plans, config, environment }: GatewaySettings
 ): Record<string, string> {
-  const file = (name: string, content: unknown) => {
+  const writeJson = (name: string, content: unknown) => {
     writeFileSync(join(directory, name), JSON.stringify(content))
     return join(directory, name)
   }
   return {
     CLINIGATE_DATA: join(directory, 'data'),
     ...(fhirUrl ? { FHIR_TEST_URL: fhirUrl, FHIR_LIVE_URL: fhirUrl } : {}),
-    ...(plans ? { CLINIGATE_PLANS: file('plans.json', plans) } : {}),
-    CLINIGATE_CONFIG: file('config.json', {
+    ...(plans ? { CLINIGATE_PLANS: writeJson('plans.json', plans) } : {}),
+    CLINIGATE_CONFIG: writeJson('config.json', {
       overload: neverTooMuch,
       ...config,
       // A thread has the clock of the machine, a log on standard error, and an audit log of its own.

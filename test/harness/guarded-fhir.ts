@@ -4,7 +4,7 @@ import { text } from 'node:stream/consumers'
 import type { Test } from 'tap'
 
 /** A request that came to the server: what it said of who asks, and how it was answered. */
-interface Asked {
+interface ReceivedRequest {
   readonly method: string
   readonly path: string
   readonly authorization: string | undefined
@@ -15,7 +15,7 @@ interface Asked {
 export interface GuardedFhir {
   /** The base URL, for a gateway. */
   readonly url: string
-  readonly requested: readonly Asked[]
+  readonly requested: readonly ReceivedRequest[]
   /** From now on, `then` is called once when so many more requests were let in, before the next one is looked at. */
   readonly after: (requests: number, then: () => void) => void
 }
@@ -38,17 +38,17 @@ export async function startGuardedFhir (
     accepts
   }: { readonly fhirUrl: string; readonly accepts: (authorization: string | undefined) => Promise<boolean> }
 ): Promise<GuardedFhir> {
-  const requested: Asked[] = []
+  const requested: ReceivedRequest[] = []
   let waiting: { requests: number; readonly then: () => void } | undefined
   const { origin, pathname } = new URL(fhirUrl)
   const base = pathname.replace(/\/$/, '')
 
   const forward = async ({ method = '', url: path = '', headers }: IncomingMessage, body: string) => {
-    const kept = Object.entries(headers).filter(
+    const forwardedHeaders = Object.entries(headers).filter(
       ([name]) => !ofConnection.includes(name) && name !== 'authorization'
     ) as Array<[string, string]>
-    const response = await fetch(origin + path, { method, headers: kept, ...(body !== '' && { body }) })
-    const own = (of: string) => of.replaceAll(origin, here())
+    const response = await fetch(origin + path, { method, headers: forwardedHeaders, ...(body !== '' && { body }) })
+    const own = (of: string) => of.replaceAll(origin, getOrigin())
     return {
       status: response.status,
       headers: [...response.headers]
@@ -66,15 +66,15 @@ export async function startGuardedFhir (
       headers: { authorization }
     } = request
     const isKnown = await accepts(authorization)
-    const answer = isKnown
+    const result = isKnown
       ? await forward(request, body)
       : {
           status: 401,
           headers: [['content-type', 'application/fhir+json']],
           body: '{"resourceType":"OperationOutcome"}'
         }
-    requested.push({ method, path, authorization, status: answer.status })
-    response.writeHead(answer.status, Object.fromEntries(answer.headers)).end(answer.body)
+    requested.push({ method, path, authorization, status: result.status })
+    response.writeHead(result.status, Object.fromEntries(result.headers)).end(result.body)
     if (!isKnown || waiting === undefined || --waiting.requests > 0) return
     waiting.then()
     waiting = undefined
@@ -83,7 +83,7 @@ export async function startGuardedFhir (
   const server = createServer((request, response) => {
     relay(request, response).catch(error => response.destroy(error))
   })
-  const here = (): string => `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const getOrigin = (): string => `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
   t.teardown(
     () =>
@@ -93,7 +93,7 @@ export async function startGuardedFhir (
       })
   )
   return {
-    url: here() + base,
+    url: getOrigin() + base,
     requested,
     after: (requests, then) => {
       waiting = { requests, then }

@@ -39,6 +39,6 @@ function isProgramMemory (mounts) {
     mounts
       .split('\n')
       .map(line => line.split(' '))
-      .findLast(([, place]) => place === shared) ?? []
+      .findLast(([, mountPoint]) => mountPoint === shared) ?? []
   return type === 'tmpfs' && !options.split(',').includes('noexec')
 }

@@ -18,23 +18,23 @@ export interface TestProvider {
   readonly stop: () => Promise<void>
 }
 
-interface ProviderWish {
+interface ProviderOptions {
   readonly callbackUrl: string
   /** Absent: a free one. */
   readonly port?: number
   readonly secret?: string
   readonly method?: 'client_secret_basic' | 'client_secret_post'
   /** Whether the ID token holds all claims, and not only the UserInfo endpoint. */
-  readonly tellsInIdToken?: boolean
+  readonly includesClaimsInIdToken?: boolean
 }
 
-export async function startProvider (t: Test, wish: ProviderWish): Promise<TestProvider> {
+export async function startProvider (t: Test, options: ProviderOptions): Promise<TestProvider> {
   const person: { current: Person } = { current: { sub: 'nobody' } }
   const requested: string[] = []
   const server = createServer()
-  await new Promise<void>(resolve => server.listen(wish.port ?? 0, '127.0.0.1', resolve))
+  await new Promise<void>(resolve => server.listen(options.port ?? 0, '127.0.0.1', resolve))
   const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-  const provider = new Provider(issuer, configuration(wish, person))
+  const provider = new Provider(issuer, buildConfiguration(options, person))
   const handle = provider.callback()
   server.on('request', (request, response) => {
     requested.push(`${request.method} ${request.url!.split('?')[0]}`)
@@ -53,8 +53,8 @@ export async function startProvider (t: Test, wish: ProviderWish): Promise<TestP
   return { issuer, person, requested, stop, visit: url => follow(url, issuer) }
 }
 
-function configuration (
-  { callbackUrl, secret, method = 'client_secret_basic', tellsInIdToken = false }: ProviderWish,
+function buildConfiguration (
+  { callbackUrl, secret, method = 'client_secret_basic', includesClaimsInIdToken = false }: ProviderOptions,
   person: { readonly current: Person }
 ): Configuration {
   return {
@@ -75,7 +75,7 @@ function configuration (
       profile: ['name'],
       clinic: ['role', 'organization']
     },
-    conformIdTokenClaims: !tellsInIdToken,
+    conformIdTokenClaims: !includesClaimsInIdToken,
     cookies: { keys: ['for tests'] },
     features: { devInteractions: { enabled: false } },
     interactions: { url: (_, { uid }) => `/interaction/${uid}` },

@@ -41,20 +41,20 @@ const waiting = [
   'openapi/docs.browser'
 ]
 
-const fileOf = name => `test/${name}.test.ts`
+const toTestFile = name => `test/${name}.test.ts`
 
 /** The files that are named here, each of which there has to be. */
-export const named = [...longest, ...waiting].map(fileOf)
+export const named = [...longest, ...waiting].map(toTestFile)
 
 /**
  * Divides the files of a run.
  * @param {readonly string[]} files
  * @returns {{ busy: string[], waiting: string[] }} both in the order in which to begin them
  */
-export function inOrder (files) {
-  const chosen = names => names.map(fileOf).filter(file => files.includes(file))
+export function orderFiles (files) {
+  const selectFiles = names => names.map(toTestFile).filter(file => files.includes(file))
   return {
-    busy: [...chosen(longest), ...files.filter(file => !named.includes(file))],
-    waiting: chosen(waiting)
+    busy: [...selectFiles(longest), ...files.filter(file => !named.includes(file))],
+    waiting: selectFiles(waiting)
   }
 }

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { inOrder, named } from './order.js'
+import { orderFiles, named } from './order.js'
 
 const root = join(import.meta.dirname, '..', '..')
 
@@ -16,10 +16,10 @@ t.test('each file of a run begins once, the longest first, and those that wait b
     'test/jobs/export.test.ts',
     'test/resources/resources.test.ts'
   ]
-  t.strictSame(inOrder(files), {
+  t.strictSame(orderFiles(files), {
     busy: ['test/docs/add-a-resource.test.ts', 'test/resources/resources.test.ts', 'test/a.test.ts'],
     waiting: ['test/jobs/export.test.ts']
   })
-  const { busy, waiting } = inOrder([...named, 'test/a.test.ts'])
+  const { busy, waiting } = orderFiles([...named, 'test/a.test.ts'])
   t.strictSame([...busy, ...waiting].sort(), [...named, 'test/a.test.ts'].sort())
 })

@@ -21,7 +21,7 @@ import { delimiter, join } from 'node:path'
 import { promisify } from 'node:util'
 import pg from 'pg'
 import type { Test } from 'tap'
-import { freePort } from './free-port.js'
+import { findFreePort } from './free-port.js'
 
 const run = promisify(execFile)
 
@@ -32,13 +32,13 @@ export const password = 'tops3cret/of+the&tests'
 /** A running server. */
 export interface PostgresServer {
   /** The URL of one of its databases. */
-  readonly urlOf: (database: string) => string
+  readonly buildUrl: (database: string) => string
   /** Makes an empty database. @returns its URL */
   readonly createDatabase: () => Promise<string>
   /** One statement of the server's owner. */
-  readonly ask: (statement: string, values?: readonly unknown[]) => Promise<pg.QueryResultRow[]>
+  readonly query: (statement: string, values?: readonly unknown[]) => Promise<pg.QueryResultRow[]>
   /** The same in one of its databases. */
-  readonly askIn: (database: string, statement: string) => Promise<pg.QueryResultRow[]>
+  readonly queryDatabase: (database: string, statement: string) => Promise<pg.QueryResultRow[]>
   /** Ends the server and all of its connections. */
   readonly stop: () => Promise<void>
   /** Kills it, as a crash would: nothing is ended or written. */
@@ -52,13 +52,13 @@ interface Certificate { readonly cert: string, readonly key: string }
 
 /** Starts a server, which ends with the test; with a certificate it speaks TLS too. */
 export async function startPostgres (t: Test, certificate?: Certificate): Promise<PostgresServer> {
-  const owner = await unprivileged()
+  const owner = await findUnprivilegedUser()
   const directory = mkdtempSync(join(tmpdir(), 'clinigate-postgres-'))
-  const port = await freePort()
+  const port = await findFreePort()
   let server: ChildProcess | undefined
-  const start = async () => { server = await started({ directory, port, owner }) }
+  const start = async () => { server = await startServer({ directory, port, owner }) }
   const stop = async () => {
-    if (server !== undefined && server.exitCode === null) await ended(server)
+    if (server !== undefined && server.exitCode === null) await stopServer(server)
   }
   const kill = async () => {
     const closed = once(server!, 'close')
@@ -70,27 +70,27 @@ export async function startPostgres (t: Test, certificate?: Certificate): Promis
     rmSync(directory, { recursive: true, force: true })
   })
   await initialize(directory, owner)
-  if (certificate !== undefined) speakTls(join(directory, 'data'), certificate, owner)
+  if (certificate !== undefined) enableTls(join(directory, 'data'), certificate, owner)
   await start()
-  const urlOf = (database: string) => `postgres://${user}:${encodeURIComponent(password)}@127.0.0.1:${port}/${database}`
-  const ask = (statement: string, values?: readonly unknown[]) => askOnce(urlOf('postgres'), statement, values)
-  const askIn = (database: string, statement: string) => askOnce(urlOf(database), statement)
+  const buildUrl = (database: string) => `postgres://${user}:${encodeURIComponent(password)}@127.0.0.1:${port}/${database}`
+  const query = (statement: string, values?: readonly unknown[]) => runQuery(buildUrl('postgres'), statement, values)
+  const queryDatabase = (database: string, statement: string) => runQuery(buildUrl(database), statement)
   let made = 0
   const createDatabase = async () => {
     const name = `test_${++made}`
-    await ask(`CREATE DATABASE ${name}`)
-    return urlOf(name)
+    await query(`CREATE DATABASE ${name}`)
+    return buildUrl(name)
   }
-  return { urlOf, createDatabase, ask, askIn, stop, kill, start }
+  return { buildUrl, createDatabase, query, queryDatabase, stop, kill, start }
 }
 
 interface Owner { readonly uid?: number, readonly gid?: number }
 
 /** The server refuses to be run by root. */
-async function unprivileged (): Promise<Owner> {
+async function findUnprivilegedUser (): Promise<Owner> {
   if (process.getuid?.() !== 0) return {}
-  const idOf = async (which: string) => Number((await run('id', [which, 'postgres'])).stdout)
-  return { uid: await idOf('-u'), gid: await idOf('-g') }
+  const readId = async (which: string) => Number((await run('id', [which, 'postgres'])).stdout)
+  return { uid: await readId('-u'), gid: await readId('-g') }
 }
 
 async function initialize (directory: string, owner: Owner): Promise<void> {
@@ -106,7 +106,7 @@ async function initialize (directory: string, owner: Owner): Promise<void> {
     '--no-sync',
     '--no-instructions'
   ]
-  await run(program('initdb'), [`--pgdata=${join(directory, 'data')}`, ...options], { ...owner, cwd: directory })
+  await run(findProgram('initdb'), [`--pgdata=${join(directory, 'data')}`, ...options], { ...owner, cwd: directory })
 }
 
 /** What a crash would lose is of no matter here. */
@@ -120,7 +120,7 @@ const settings = {
 }
 
 /** PostgreSQL takes a key only where nobody else can read it. */
-function speakTls (data: string, { cert, key }: Certificate, { uid, gid }: Owner): void {
+function enableTls (data: string, { cert, key }: Certificate, { uid, gid }: Owner): void {
   for (const [name, from] of [['server.crt', cert], ['server.key', key]] as const) {
     copyFileSync(from, join(data, name))
     chmodSync(join(data, name), 0o600)
@@ -133,9 +133,9 @@ function speakTls (data: string, { cert, key }: Certificate, { uid, gid }: Owner
 const watched =
   'exec 3<&0; "$@" 3<&- & server=$!; { cat <&3; kill -INT $server; } >/dev/null 2>&1 & exec 3<&-; wait $server'
 
-interface Place { readonly directory: string, readonly port: number, readonly owner: Owner }
+interface ServerOptions { readonly directory: string, readonly port: number, readonly owner: Owner }
 
-async function started ({ directory, port, owner }: Place): Promise<ChildProcess> {
+async function startServer ({ directory, port, owner }: ServerOptions): Promise<ChildProcess> {
   const args = [
     '-D',
     join(directory, 'data'),
@@ -143,31 +143,33 @@ async function started ({ directory, port, owner }: Place): Promise<ChildProcess
     String(port),
     ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
   ]
-  const server = spawn('sh', ['-c', watched, 'sh', program('postgres'), ...args], {
+  const server = spawn('sh', ['-c', watched, 'sh', findProgram('postgres'), ...args], {
     ...owner,
     cwd: directory,
     stdio: ['pipe', 'ignore', 'pipe']
   })
   await new Promise<void>((resolve, reject) => {
-    let said = ''
+    let output = ''
     server.once('error', reject)
-    server.once('close', () => reject(new Error(`PostgreSQL ended: ${said}`)))
+    server.once('close', () => reject(new Error(`PostgreSQL ended: ${output}`)))
     server.stderr.setEncoding('utf8').on('data', text => {
-      said = (said + text).slice(-2_000)
-      if (said.includes('ready to accept connections')) resolve()
+      output = (output + text).slice(-2_000)
+      if (output.includes('ready to accept connections')) resolve()
     })
   })
   return server
 }
 
 /** At once, whoever is connected. */
-async function ended (server: ChildProcess): Promise<void> {
+async function stopServer (server: ChildProcess): Promise<void> {
   const closed = once(server, 'close')
   server.stdin!.end()
   await closed
 }
 
-async function askOnce (url: string, statement: string, values: readonly unknown[] = []): Promise<pg.QueryResultRow[]> {
+async function runQuery (
+  url: string, statement: string, values: readonly unknown[] = []
+): Promise<pg.QueryResultRow[]> {
   const client = new pg.Client(url)
   await client.connect()
   try {
@@ -178,7 +180,7 @@ async function askOnce (url: string, statement: string, values: readonly unknown
 }
 
 /** On the PATH, or the newest where Debian and Ubuntu keep them. */
-function program (name: string): string {
+function findProgram (name: string): string {
   const debian = '/usr/lib/postgresql'
   const versions = existsSync(debian) ? readdirSync(debian).sort((a, b) => Number(b) - Number(a)) : []
   const folders = [

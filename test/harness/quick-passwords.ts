@@ -7,7 +7,7 @@ import crypto from 'node:crypto'
 import { syncBuiltinESMExports } from 'node:module'
 
 const { scrypt } = crypto
-const quick = (...[password, salt, length, options, done]: Parameters<typeof scrypt>): void =>
+const quickScrypt = (...[password, salt, length, options, done]: Parameters<typeof scrypt>): void =>
   scrypt(password, salt, length, { ...options, N: 2 ** 10 }, done)
-Object.assign(crypto, { scrypt: quick })
+Object.assign(crypto, { scrypt: quickScrypt })
 syncBuiltinESMExports()

@@ -1,7 +1,7 @@
 import { connect } from 'node:net'
 
 /** An answer as it came over the wire, without any client in between. */
-interface RawAnswer {
+interface RawResponse {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   readonly text: string
@@ -27,8 +27,8 @@ export function exchangeRaw (url: string, ...writes: ReadonlyArray<string | Buff
 }
 
 /** All answers in what a server wrote; their bodies have a Content-Length. */
-export function answersIn (text: string): RawAnswer[] {
-  const answers: RawAnswer[] = []
+export function parseResponses (text: string): RawResponse[] {
+  const responses: RawResponse[] = []
   let rest = text
   while (rest !== '') {
     const end = rest.indexOf('\r\n\r\n')
@@ -38,7 +38,7 @@ export function answersIn (text: string): RawAnswer[] {
       lines.map(line => [line.slice(0, line.indexOf(':')).toLowerCase(), line.slice(line.indexOf(':') + 1).trim()])
     )
     const body = Buffer.from(rest.slice(end + 4)).subarray(0, Number(headers['content-length'] ?? 0)).toString()
-    answers.push({
+    responses.push({
       status: Number(first!.split(' ')[1]),
       headers,
       text: body,
@@ -46,5 +46,5 @@ export function answersIn (text: string): RawAnswer[] {
     })
     rest = rest.slice(end + 4 + body.length)
   }
-  return answers
+  return responses
 }

@@ -53,7 +53,7 @@ export async function startWatched (
   async function relay (request: IncomingMessage, response: ServerResponse): Promise<void> {
     const body = await text(request)
     const drop = (): void => { response.destroy() }
-    const forwarded = async (): Promise<Exchange> => {
+    const forwardAndRecord = async (): Promise<Exchange> => {
       const exchange = await forward(request, body)
       // The gateway looks after its datastores by itself.
       if (!exchange.path.endsWith(probePath)) seen.push(exchange)
@@ -62,30 +62,30 @@ export async function startWatched (
     const isProbe = request.url?.endsWith(probePath) === true
     const at = isProbe ? -1 : traps.findIndex(({ method }) => method === request.method)
     const [trap] = at < 0 ? [] : traps.splice(at, 1)
-    if (trap?.what === 'request') return trap.resolve({ drop, pass: async () => answer(response, await forwarded()) })
-    const exchange = await forwarded()
-    if (trap === undefined) answer(response, exchange)
-    else trap.resolve({ drop, pass: async () => answer(response, exchange) })
+    if (trap?.what === 'request') return trap.resolve({ drop, pass: async () => sendExchange(response, await forwardAndRecord()) })
+    const exchange = await forwardAndRecord()
+    if (trap === undefined) sendExchange(response, exchange)
+    else trap.resolve({ drop, pass: async () => sendExchange(response, exchange) })
   }
 
   async function forward ({ method = '', url: path = '', headers }: IncomingMessage, body: string): Promise<Exchange> {
-    const kept = Object.entries(headers).filter(
+    const forwardedHeaders = Object.entries(headers).filter(
       ([name]) => !['host', 'connection', 'content-length', 'transfer-encoding'].includes(name)
     )
     const got = await fetch(fhirUrl + path, {
       method,
-      headers: Object.fromEntries(kept) as Record<string, string>,
+      headers: Object.fromEntries(forwardedHeaders) as Record<string, string>,
       body: body === '' ? undefined : change(body)
     })
     // A server that shows references with its base URL means the address at which it was asked.
-    const shown = (await got.text()).replaceAll(`"reference":"${fhirUrl}/`, `"reference":"${url()}/`)
-    return { method, path, status: got.status, headers: Object.fromEntries(got.headers), body: shown }
+    const rewritten = (await got.text()).replaceAll(`"reference":"${fhirUrl}/`, `"reference":"${getUrl()}/`)
+    return { method, path, status: got.status, headers: Object.fromEntries(got.headers), body: rewritten }
   }
-  const url = (): string => `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const getUrl = (): string => `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
   return {
-    url: url(),
+    url: getUrl(),
     seen,
     hold: (what, method) => new Promise(resolve => { traps.push({ what, method, resolve }) }),
     store: async resource => {
@@ -105,12 +105,12 @@ export async function startWatched (
   }
 }
 
-function answer (response: ServerResponse, exchange: Exchange): Exchange {
-  const kept = ['content-type', 'etag', 'location', 'last-modified'].filter(
+function sendExchange (response: ServerResponse, exchange: Exchange): Exchange {
+  const headerNames = ['content-type', 'etag', 'location', 'last-modified'].filter(
     name => exchange.headers[name] !== undefined
   )
   response
-    .writeHead(exchange.status, Object.fromEntries(kept.map(name => [name, exchange.headers[name]!])))
+    .writeHead(exchange.status, Object.fromEntries(headerNames.map(name => [name, exchange.headers[name]!])))
     .end(exchange.body)
   return exchange
 }

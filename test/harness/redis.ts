@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { Redis } from 'ioredis'
 import type { Test } from 'tap'
-import { freePort } from './free-port.js'
+import { findFreePort } from './free-port.js'
 
 /** A running server. */
 interface RedisServer {
@@ -37,7 +37,7 @@ export async function startRedis (t: Test): Promise<RedisServer> {
     )
   }
   const directory = mkdtempSync(join(tmpdir(), 'clinigate-redis-'))
-  const port = await freePort()
+  const port = await findFreePort()
   const url = `redis://:${redisPassword}@127.0.0.1:${port}`
   let server: ChildProcess | undefined
   const start = async () => {
@@ -59,7 +59,7 @@ export async function startRedis (t: Test): Promise<RedisServer> {
       ],
       { stdio: 'ignore' }
     )
-    await answering(url)
+    await waitUntilReady(url)
   }
   const stop = async () => {
     if (server === undefined || server.exitCode !== null || server.signalCode !== null) return
@@ -74,7 +74,7 @@ export async function startRedis (t: Test): Promise<RedisServer> {
   return { url, stop, start, freeze: () => { server!.kill('SIGSTOP') }, thaw: () => { server!.kill('SIGCONT') } }
 }
 
-async function answering (url: string): Promise<void> {
+async function waitUntilReady (url: string): Promise<void> {
   const redis = new Redis(url, { retryStrategy: () => 50, maxRetriesPerRequest: null })
   redis.on('error', () => {})
   await redis.ping()

@@ -8,7 +8,7 @@
 import { join, relative, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import t from 'tap'
-import { inOrder } from './order.js'
+import { orderFiles } from './order.js'
 
 const root = join(import.meta.dirname, '..', '..')
 const filesAtOnce = Number(process.env.TEST_FILES_AT_ONCE ?? 2)
@@ -25,7 +25,7 @@ const environment = [
 ]
 
 const files = process.argv.slice(2).map(file => relative(root, resolve(root, file)))
-const { busy, waiting } = inOrder(files)
+const { busy, waiting } = orderFiles(files)
 t.jobs = filesAtOnce + 1
 // The whole run has no limit.
 t.setTimeout(0)

@@ -30,7 +30,7 @@ export async function openWindow (
  * Looks at a page as people see it: keeps pictures narrow and wide, light and dark; nothing sticks out, and axe finds
  * nothing serious.
  */
-export async function looksRight (t: Test, page: Page, name: string): Promise<void> {
+export async function checkAppearance (t: Test, page: Page, name: string): Promise<void> {
   mkdirSync(pictures, { recursive: true })
   for (const width of widths) {
     for (const colorScheme of schemes) {
@@ -41,7 +41,7 @@ export async function looksRight (t: Test, page: Page, name: string): Promise<vo
         await page.evaluate('document.documentElement.scrollWidth <= window.innerWidth'),
         `${name} fits into ${width} px`
       )
-      t.same(await seriousFaults(page), [], `${name}, ${width} px, ${colorScheme}: axe finds nothing serious`)
+      t.same(await findSeriousViolations(page), [], `${name}, ${width} px, ${colorScheme}: axe finds nothing serious`)
     }
   }
 }
@@ -52,7 +52,7 @@ interface Violation {
   readonly nodes: ReadonlyArray<{ readonly html: string }>
 }
 
-async function seriousFaults (page: Page): Promise<string[]> {
+async function findSeriousViolations (page: Page): Promise<string[]> {
   // As the browser's own command and not as a script of the page.
   await page.evaluate(axeSource)
   const { violations } = await page.evaluate('axe.run(document)') as { violations: Violation[] }

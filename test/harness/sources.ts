@@ -29,7 +29,7 @@ export function readSources (root: string, endings = /\.tsx?$/): Source[] {
 }
 
 /** Every node of a file that a test asks for, as `path:line`. */
-export function places (source: Source, request: (node: ts.Node) => boolean): string[] {
+export function findNodes (source: Source, request: (node: ts.Node) => boolean): string[] {
   const found: string[] = []
   visit(source.tree, node => {
     if (request(node)) {
@@ -46,28 +46,31 @@ function readSource (root: string, path: string): Source {
   visit(tree, node => {
     const { specifier, value } = importOf(node) ?? {}
     if (!specifier?.startsWith('.')) return
-    imports.push({ path: resolve(root, path, specifier), value: value ?? true, names: importedNames(node) })
+    imports.push({ path: resolve(root, path, specifier), value: value ?? true, names: listImportedNames(node) })
   })
-  return { path, lines: text.trimEnd().split('\n').length, imports, exports: exportedNames(tree), tree }
+  return { path, lines: text.trimEnd().split('\n').length, imports, exports: listExportedNames(tree), tree }
 }
 
 function importOf (node: ts.Node): { specifier: string, value: boolean } | undefined {
   if (ts.isImportDeclaration(node)) {
     return {
-      specifier: textOf(node.moduleSpecifier),
-      value: !forTypes(node.importClause?.isTypeOnly, node.importClause?.namedBindings, node.importClause?.name)
+      specifier: getLiteralText(node.moduleSpecifier),
+      value: !isForTypesOnly(node.importClause?.isTypeOnly, node.importClause?.namedBindings, node.importClause?.name)
     }
   }
   if (ts.isExportDeclaration(node) && node.moduleSpecifier) {
-    return { specifier: textOf(node.moduleSpecifier), value: !forTypes(node.isTypeOnly, node.exportClause) }
+    return {
+      specifier: getLiteralText(node.moduleSpecifier),
+      value: !isForTypesOnly(node.isTypeOnly, node.exportClause)
+    }
   }
   if (ts.isCallExpression(node) && node.expression.kind === ts.SyntaxKind.ImportKeyword) {
-    return { specifier: textOf(node.arguments[0]), value: true }
+    return { specifier: getLiteralText(node.arguments[0]), value: true }
   }
   return undefined
 }
 
-function importedNames (node: ts.Node): string[] {
+function listImportedNames (node: ts.Node): string[] {
   const bindings = ts.isImportDeclaration(node)
     ? node.importClause?.namedBindings
     : ts.isExportDeclaration(node) ? node.exportClause : undefined
@@ -75,7 +78,7 @@ function importedNames (node: ts.Node): string[] {
   return bindings.elements.map(({ propertyName, name }) => (propertyName ?? name).text)
 }
 
-function exportedNames (tree: ts.SourceFile): string[] {
+function listExportedNames (tree: ts.SourceFile): string[] {
   return tree.statements.flatMap(statement => {
     const modifiers = ts.canHaveModifiers(statement) ? ts.getModifiers(statement) : []
     if (!modifiers?.some(({ kind }) => kind === ts.SyntaxKind.ExportKeyword)) return []
@@ -84,13 +87,13 @@ function exportedNames (tree: ts.SourceFile): string[] {
   })
 }
 
-function forTypes (whole: boolean | undefined, names?: ts.Node, byDefault?: ts.Node): boolean {
-  if (whole) return true
+function isForTypesOnly (isClauseTypeOnly: boolean | undefined, names?: ts.Node, byDefault?: ts.Node): boolean {
+  if (isClauseTypeOnly) return true
   return byDefault === undefined && names !== undefined && (ts.isNamedImports(names) || ts.isNamedExports(names)) &&
     names.elements.length > 0 && names.elements.every(name => name.isTypeOnly)
 }
 
-function textOf (node: ts.Node | undefined): string {
+function getLiteralText (node: ts.Node | undefined): string {
   return node && ts.isStringLiteralLike(node) ? node.text : ''
 }
 

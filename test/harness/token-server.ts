@@ -29,7 +29,7 @@ export interface TokenServer {
   readonly stop: () => Promise<void>
 }
 
-interface TokenServerWish {
+interface TokenServerOptions {
   readonly secret?: string
   readonly method?: ClientAuthMethod
   /** With the method private_key_jwt. */
@@ -48,7 +48,7 @@ export async function startTokenServer (
     keys,
     lifetimeSeconds = 3_600,
     isTls = method === 'tls_client_auth'
-  }: TokenServerWish = {}
+  }: TokenServerOptions = {}
 ): Promise<TokenServer> {
   const requested: TokenRequest[] = []
   let instead: Parameters<TokenServer['behave']>[0]
@@ -128,9 +128,9 @@ export async function startTokenServer (
     requested,
     accepts: async header => {
       const token = /^Bearer (.+)$/.exec(header ?? '')?.[1] ?? 'none'
-      const isGood = !revoked.has(token) && (await provider.ClientCredentials.find(token)) !== undefined
-      if (isGood) accepted.add(token)
-      return isGood
+      const isValid = !revoked.has(token) && (await provider.ClientCredentials.find(token)) !== undefined
+      if (isValid) accepted.add(token)
+      return isValid
     },
     revokeAll: () => accepted.forEach(token => revoked.add(token)),
     behave: next => {

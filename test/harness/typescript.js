@@ -41,7 +41,7 @@ function resolve (specifier, context, next) {
   const isOfPackage = parentURL.includes('/node_modules/') || !/^(?:\.\.?\/|file:)/.test(specifier)
   const known = isOfPackage ? packages.known : sources
   if (!Object.hasOwn(known, key)) {
-    known[key] = (isOfPackage ? undefined : sourceOf(specifier, parentURL)) ?? next(specifier, context)
+    known[key] = (isOfPackage ? undefined : findSource(specifier, parentURL)) ?? next(specifier, context)
     if (isOfPackage) packages.isNew = true
   }
   return { ...known[key], shortCircuit: true }
@@ -49,7 +49,7 @@ function resolve (specifier, context, next) {
 
 const sources = {}
 
-function sourceOf (specifier, parentURL) {
+function findSource (specifier, parentURL) {
   if (!specifier.endsWith('.js')) return undefined
   const made = new URL(specifier, parentURL).href
   for (const url of [made.replace(/js$/, 'ts'), made.replace(/js$/, 'tsx')]) {
@@ -59,7 +59,7 @@ function sourceOf (specifier, parentURL) {
 }
 
 /** What imports of and among packages lead to: Node.js looks at a dozen files for each, in every process. */
-function knownPackages () {
+function readKnownPackages () {
   // npm writes it whenever it changes a package.
   const { mtimeMs, size } = statSync(join(root, 'node_modules', '.package-lock.json'))
   const file = join(resolved, hash('sha256', JSON.stringify([root, process.version, mtimeMs, size])))
@@ -76,7 +76,7 @@ function knownPackages () {
 }
 
 function load (url, context, next) {
-  if (isTypeScript(url)) return { source: transpiled(fileURLToPath(url)), format: 'module', shortCircuit: true }
+  if (isTypeScript(url)) return { source: transpileCached(fileURLToPath(url)), format: 'module', shortCircuit: true }
   if (isModuleOfPackage(url, context)) {
     return { source: withoutMap(readFileSync(fileURLToPath(url), 'utf8')), format: 'module', shortCircuit: true }
   }
@@ -86,14 +86,14 @@ function load (url, context, next) {
 /** Node.js would read the map of each file of a package, in every process, for stacks that say no more by it. */
 const withoutMap = source => source.replace(/\n\/\/# sourceMappingURL=\S*\s*$/, '\n')
 
-function transpiled (fileName) {
+function transpileCached (fileName) {
   const source = readFileSync(fileName, 'utf8')
   // All that changes what is made of a source, and no folder, so that each checkout makes the same of it.
   const file = join(cache, hash('sha256', `${settings}\n${basename(fileName)}\n${source}`))
   try {
     return readFileSync(file, 'utf8')
   } catch {
-    return keep(file, stripped(fileName, source) ?? transpile(fileName, source))
+    return keep(file, stripTypes(fileName, source) ?? transpile(fileName, source))
   }
 }
 
@@ -102,7 +102,7 @@ function transpiled (fileName) {
  * its stacks. @returns undefined for what has to be written anew: pages, properties among parameters, and `using`,
  * which Node 22 does not know
  */
-function stripped (fileName, source) {
+function stripTypes (fileName, source) {
   if (fileName.endsWith('.tsx') || /\busing \w+ =/.test(source)) return undefined
   const { emitWarning } = process
   // That it is experimental, which is of no interest beside what a test says.
@@ -140,6 +140,6 @@ function keep (file, text) {
   return text
 }
 
-const packages = knownPackages()
+const packages = readKnownPackages()
 enableCompileCache(join(root, 'node_modules', '.cache', 'compiled'))
 registerHooks({ resolve, load })

@@ -9,7 +9,7 @@ import { logCapabilities } from '../../src/bootstrap/capabilities.js'
 import { startTestSandbox } from '../harness/sandbox.js'
 
 /** A log whose next line can be waited for. */
-function watchedLog () {
+function createWatchedLog () {
   const lines: any[] = []
   const sink = new Writable({
     write (chunk, _, done) {
@@ -28,8 +28,8 @@ function watchedLog () {
 }
 
 /** What is logged about the datastore at a URL, until there is something. */
-async function linesAbout (baseUrl: string) {
-  const { log, lines, line } = watchedLog()
+async function collectLogLines (baseUrl: string) {
+  const { log, lines, line } = createWatchedLog()
   const backend = new HttpBackend({ name: 'live', baseUrl })
   const looking = logCapabilities([backend], log)
   await line()
@@ -57,7 +57,7 @@ t.test('the log tells what a datastore says it can do, and warns of another vers
       { level: 40, datastore: 'live', fhirVersion: '5.0.0', msg: /run clinigate doctor/ }
     ]
   ] as const) {
-    t.match(await linesAbout(baseUrl), [expected])
+    t.match(await collectLogLines(baseUrl), [expected])
   }
 })
 
@@ -65,7 +65,7 @@ t.test('a datastore that is down, or never answers, keeps nobody from ending', a
   const silent = createServer(() => {}).listen(0, '127.0.0.1')
   await once(silent, 'listening')
   t.after(() => { silent.closeAllConnections(); silent.close() })
-  const { log, lines } = watchedLog()
+  const { log, lines } = createWatchedLog()
   const requested = once(silent, 'request')
   const backends = [
     new HttpBackend({ name: 'down', baseUrl: 'http://127.0.0.1:1/fhir' }),
@@ -86,12 +86,12 @@ t.test('the log says at the start which setting of a datastore is to be checked'
   const locked = createServer((_, response) => response.writeHead(401).end()).listen(0, '127.0.0.1')
   await Promise.all([once(web, 'listening'), once(locked, 'listening')])
   t.after(() => { web.close(); locked.close() })
-  const of = (server: typeof web) => `http://127.0.0.1:${(server.address() as AddressInfo).port}/fhir`
+  const toFhirUrl = (server: typeof web) => `http://127.0.0.1:${(server.address() as AddressInfo).port}/fhir`
   for (const [baseUrl, reason, remedy] of [
     ['http://nowhere.invalid/fhir', /host name is unknown/, /host in datastores\.<name>\.url \(FHIR_TEST_URL/],
-    [of(web), /not that of a FHIR server \(status 200\)/, /base URL of a FHIR R4 server/],
-    [of(locked), /rejected the gateway's credential/, /datastores\.<name>\.auth/]
+    [toFhirUrl(web), /not that of a FHIR server \(status 200\)/, /base URL of a FHIR R4 server/],
+    [toFhirUrl(locked), /rejected the gateway's credential/, /datastores\.<name>\.auth/]
   ] as const) {
-    t.match(await linesAbout(baseUrl), [{ level: 40, datastore: 'live', reason, remedy, msg: /cannot be used; clinigate doctor/ }])
+    t.match(await collectLogLines(baseUrl), [{ level: 40, datastore: 'live', reason, remedy, msg: /cannot be used; clinigate doctor/ }])
   }
 })

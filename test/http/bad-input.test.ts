@@ -1,24 +1,24 @@
 import { once } from 'node:events'
 import { Agent, request } from 'node:http'
 import t, { type Test } from 'tap'
-import { answersIn, exchangeRaw } from '../harness/raw-http.js'
+import { parseResponses, exchangeRaw } from '../harness/raw-http.js'
 import { startGateway, type TestGateway } from '../harness/gateway.js'
 
 const patient = '{ "firstName": "Ada", "lastName": "Byron" }'
 
 /** A gateway with a key, and a look at how many patients were written with it. */
-async function gatewayWithKey (t: Test, config = {}) {
+async function startGatewayWithKey (t: Test, config = {}) {
   const gateway = await startGateway(t, { config })
   const { secret } = await gateway.createKey()
-  return { gateway, secret, written: () => writtenWith(gateway, secret) }
+  return { gateway, secret, written: () => countPatients(gateway, secret) }
 }
 
-async function writtenWith ({ inject }: TestGateway, secret: string): Promise<number> {
+async function countPatients ({ inject }: TestGateway, secret: string): Promise<number> {
   return (await inject({ url: '/v1/patients', headers: { 'x-api-key': secret } })).json().data.total
 }
 
 t.test('a body that is not strict JSON is refused, and nothing is written', async t => {
-  const { gateway: { inject }, secret, written } = await gatewayWithKey(t)
+  const { gateway: { inject }, secret, written } = await startGatewayWithKey(t)
   const bodies: Array<[string, string | Buffer]> = [
     ['half an object', '{ "firstName": "Ada"'],
     ['two values', `${patient}${patient}`],
@@ -69,7 +69,7 @@ t.test('a body that is not strict JSON is refused, and nothing is written', asyn
 })
 
 t.test('only JSON in UTF-8 without encoding is read', async t => {
-  const { gateway: { inject }, secret, written } = await gatewayWithKey(t)
+  const { gateway: { inject }, secret, written } = await startGatewayWithKey(t)
   const send = (headers: Record<string, string>) =>
     inject({
       method: 'POST',
@@ -113,7 +113,7 @@ t.test('only JSON in UTF-8 without encoding is read', async t => {
 })
 
 t.test('a body of the limit is read, and one byte more is not', async t => {
-  const { gateway: { inject, url }, secret, written } = await gatewayWithKey(t, { limits: { bodyBytes: 2_048 } })
+  const { gateway: { inject, url }, secret, written } = await startGatewayWithKey(t, { limits: { bodyBytes: 2_048 } })
   const headers = { 'x-api-key': secret, 'content-type': 'application/json' }
   const send = (payload: string) => inject({ method: 'POST', url: '/v1/patients', headers, payload })
   t.equal((await send(patient.padEnd(2_048))).statusCode, 201)
@@ -123,19 +123,19 @@ t.test('a body of the limit is read, and one byte more is not', async t => {
     `POST /v1/patients HTTP/1.1\r\nhost: h\r\nx-api-key: ${secret}\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\nconnection: close\r\n\r\n`,
     `801\r\n${patient.padEnd(0x801)}\r\n0\r\n\r\n`
   )
-  t.match(answersIn(chunked)[0]!.body, { code: 'PAYLOAD_TOO_LARGE' })
+  t.match(parseResponses(chunked)[0]!.body, { code: 'PAYLOAD_TOO_LARGE' })
   t.equal(await written(), 1)
 })
 
 t.test('an empty body with a media type is no obstacle where none is needed', async t => {
-  const { gateway: { inject }, secret } = await gatewayWithKey(t)
+  const { gateway: { inject }, secret } = await startGatewayWithKey(t)
   const headers = { 'x-api-key': secret, 'content-type': 'application/json' }
   const { data } = (await inject({ method: 'POST', url: '/v1/patients', headers, payload: patient })).json()
   t.equal((await inject({ method: 'DELETE', url: `/v1/patients/${data.id}`, headers })).statusCode, 200)
 })
 
 t.test('a path that cannot be decoded, or holds what no id has, is refused in the envelope', async t => {
-  const { gateway: { inject }, secret } = await gatewayWithKey(t)
+  const { gateway: { inject }, secret } = await startGatewayWithKey(t)
   const get = (path: string) => inject({ url: path, headers: { 'x-api-key': secret } })
   for (const path of ['/v1/patients/%', '/v1/patients/%zz', '/v1/patients/%ff', '/%c0%ae']) {
     const response = await get(path)
@@ -158,7 +158,7 @@ t.test('a path that cannot be decoded, or holds what no id has, is refused in th
 })
 
 t.test('two keys are none, however they are sent', async t => {
-  const { gateway, secret } = await gatewayWithKey(t)
+  const { gateway, secret } = await startGatewayWithKey(t)
   const other = await gateway.createKey()
   const send = (...headers: string[]) =>
     exchangeRaw(
@@ -170,12 +170,12 @@ t.test('two keys are none, however they are sent', async t => {
     [`x-api-key: ${secret}`, `x-api-key: ${other.secret}`],
     [`x-api-key: ${secret}, ${secret}`]
   ]) {
-    const [answer] = answersIn(await send(...headers))
-    t.equal(answer!.status, 401)
-    t.match(answer!.body, { code: 'INVALID_KEY_FORMAT' })
-    t.notMatch(answer!.text, secret)
+    const [response] = parseResponses(await send(...headers))
+    t.equal(response!.status, 401)
+    t.match(response!.body, { code: 'INVALID_KEY_FORMAT' })
+    t.notMatch(response!.text, secret)
   }
-  t.equal(answersIn(await send(`x-api-key: ${secret}`))[0]!.status, 200)
+  t.equal(parseResponses(await send(`x-api-key: ${secret}`))[0]!.status, 200)
 })
 
 t.test(
@@ -185,7 +185,7 @@ t.test(
       gateway: { url },
       secret,
       written
-    } = await gatewayWithKey(t)
+    } = await startGatewayWithKey(t)
     const head = `POST /v1/patients HTTP/1.1\r\nhost: h\r\nx-api-key: ${secret}\r\ncontent-type: application/json\r\n`
     const smuggled = `POST /v1/patients HTTP/1.1\r\nhost: h\r\nx-api-key: ${secret}\r\ncontent-type: application/json\r\ncontent-length: ${patient.length}\r\n\r\n${patient}`
     const cases: Array<[string, string | Buffer]> = [
@@ -215,18 +215,18 @@ t.test(
       ['a method that is none', 'FETCH /v1/patients HTTP/1.1\r\nhost: h\r\n\r\n']
     ]
     for (const [name, bytes] of cases) {
-      const answers = answersIn(await exchangeRaw(url, bytes))
-      t.equal(answers.length, 1, name)
-      t.equal(answers[0]?.status, 400)
-      t.equal(answers[0]?.headers.connection, 'close')
-      t.match(answers[0]?.body, {
+      const responses = parseResponses(await exchangeRaw(url, bytes))
+      t.equal(responses.length, 1, name)
+      t.equal(responses[0]?.status, 400)
+      t.equal(responses[0]?.headers.connection, 'close')
+      t.match(responses[0]?.body, {
         data: null,
         code: 'BAD_REQUEST',
         issues: [],
         meta: {
           status: 400,
-          requestId: answers[0]?.headers['x-request-id'],
-          timestamp: answers[0]?.headers['x-timestamp'],
+          requestId: responses[0]?.headers['x-request-id'],
+          timestamp: responses[0]?.headers['x-timestamp'],
           rateLimitTotal: null
         }
       })
@@ -236,9 +236,9 @@ t.test(
 )
 
 t.test('a request names one host', async t => {
-  const { gateway: { url }, secret } = await gatewayWithKey(t)
-  const ask = async (version: string, ...headers: string[]) =>
-    answersIn(
+  const { gateway: { url }, secret } = await startGatewayWithKey(t)
+  const sendRequest = async (version: string, ...headers: string[]) =>
+    parseResponses(
       await exchangeRaw(
         url,
         [`GET /v1/patients HTTP/${version}`, `x-api-key: ${secret}`, 'connection: close', ...headers, '', ''].join(
@@ -246,14 +246,14 @@ t.test('a request names one host', async t => {
         )
       )
     )[0]!
-  t.match((await ask('1.1')).body, { data: null, code: 'BAD_REQUEST', meta: { status: 400 } })
-  t.match((await ask('1.1', 'host: a', 'Host: b')).body, { data: null, code: 'BAD_REQUEST' })
-  t.equal((await ask('1.1', 'host: a')).status, 200)
-  t.equal((await ask('1.0')).status, 200)
+  t.match((await sendRequest('1.1')).body, { data: null, code: 'BAD_REQUEST', meta: { status: 400 } })
+  t.match((await sendRequest('1.1', 'host: a', 'Host: b')).body, { data: null, code: 'BAD_REQUEST' })
+  t.equal((await sendRequest('1.1', 'host: a')).status, 200)
+  t.equal((await sendRequest('1.0')).status, 200)
 })
 
 t.test('what follows a request that is still being answered never looks like its answer', async t => {
-  const { gateway: { url }, secret, written } = await gatewayWithKey(t)
+  const { gateway: { url }, secret, written } = await startGatewayWithKey(t)
   const request = `POST /v1/patients HTTP/1.1\r\nhost: h\r\nx-api-key: ${secret}\r\ncontent-type: application/json\r\ncontent-length: ${patient.length}\r\n\r\n${patient}`
   const text = await exchangeRaw(url, `${request}nonsense\r\n\r\n`)
   t.notMatch(text, 'HTTP/1.1 400')
@@ -261,7 +261,7 @@ t.test('what follows a request that is still being answered never looks like its
 })
 
 t.test('a client that leaves in the middle of its body has written nothing, and the next one is served', async t => {
-  const { gateway: { url, inject, logged }, secret, written } = await gatewayWithKey(t)
+  const { gateway: { url, inject, logged }, secret, written } = await startGatewayWithKey(t)
   await new Promise<void>(resolve => {
     const leaving = request(`${url}/v1/patients`, {
       method: 'POST',
@@ -277,8 +277,8 @@ t.test('a client that leaves in the middle of its body has written nothing, and 
 })
 
 t.test('HEAD is GET without a body, on refusals too', async t => {
-  const { gateway: { url }, secret } = await gatewayWithKey(t)
-  const head = (path: string, key: string) =>
+  const { gateway: { url }, secret } = await startGatewayWithKey(t)
+  const sendHead = (path: string, key: string) =>
     exchangeRaw(url, `HEAD ${path} HTTP/1.1\r\nhost: h\r\nx-api-key: ${key}\r\nconnection: close\r\n\r\n`)
   for (const [path, key, status] of [
     ['/v1/patients', secret, 200],
@@ -286,29 +286,29 @@ t.test('HEAD is GET without a body, on refusals too', async t => {
     ['/v1/nothing', secret, 404],
     ['/v1/patients', 'x', 401]
   ] as const) {
-    const text = await head(path, key)
+    const text = await sendHead(path, key)
     t.match(text, `HTTP/1.1 ${status} `)
     t.ok(text.endsWith('\r\n\r\n'), `${path}: nothing after the head`)
   }
 })
 
 t.test('a request that comes while the gateway closes is answered whole, and its connection ends', async t => {
-  const { gateway, secret } = await gatewayWithKey(t)
+  const { gateway, secret } = await startGatewayWithKey(t)
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
   const get = () => new Promise<{ status?: number, connection?: string }>((resolve, reject) => {
-    request(`${gateway.url}/v1/patients`, { agent, headers: { 'x-api-key': secret } }, answer => {
-      answer.resume().on('end', () => resolve({ status: answer.statusCode, connection: answer.headers.connection }))
+    request(`${gateway.url}/v1/patients`, { agent, headers: { 'x-api-key': secret } }, response => {
+      response.resume().on('end', () => resolve({ status: response.statusCode, connection: response.headers.connection }))
     }).on('error', reject).end()
   })
   t.equal((await get()).status, 200)
   const requested = once(gateway.app.server, 'request')
-  const underWay = get()
+  const pending = get()
   await requested
   const closing = gateway.close()
-  t.equal((await underWay).status, 200)
+  t.equal((await pending).status, 200)
   // An idle connection that was waited for would hold it up for the 72 seconds that it may be kept alive.
-  const late = new Promise(resolve => setTimeout(resolve, 60_000, 'held up').unref())
-  t.not(await Promise.race([closing, late]), 'held up', 'idle connections do not hold it up')
+  const timeout = new Promise(resolve => setTimeout(resolve, 60_000, 'held up').unref())
+  t.not(await Promise.race([closing, timeout]), 'held up', 'idle connections do not hold it up')
   await t.rejects(get())
   agent.destroy()
 })
@@ -317,7 +317,9 @@ t.test('a request that comes while the gateway closes is answered whole, and its
 t.test('what is no HTTP or no path is in the log under the id that its sender got', async t => {
   const { logged, url } = await startGateway(t)
   for (const bytes of ['PRI * HTTP/2.0\r\n\r\n', 'GET /v1/%zz HTTP/1.1\r\nhost: h\r\nconnection: close\r\n\r\n']) {
-    const [{ status, headers }] = answersIn(await exchangeRaw(url, bytes)) as [ReturnType<typeof answersIn>[number]]
+    const [{ status, headers }] = parseResponses(await exchangeRaw(url, bytes)) as [
+      ReturnType<typeof parseResponses>[number]
+    ]
     t.equal(status, 400)
     const lines = logged().filter(({ requestId }) => requestId === headers['x-request-id'])
     t.match(lines, [{ level: 30, status: 400 }])

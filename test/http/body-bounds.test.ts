@@ -5,7 +5,7 @@ import { parseQuery, type QueryPair } from '../../src/envelope/query.js'
 import { JsonBudget, parseStrict } from '../../src/json/json.js'
 import type { Batch, Search } from '../../src/tenant-guard/interaction.js'
 import { startGateway } from '../harness/gateway.js'
-import { bundle, formType, isRefused, patchEntry, sender } from '../passthrough/fixture.js'
+import { buildBundle, formType, assertRejected, buildPatchEntry, createFhirSender } from '../passthrough/fixture.js'
 
 const { values: maxValues, exactNumbers: maxExact } = new JsonBudget()
 const list = (item: string, length: number) => `[${`${item},`.repeat(length - 1)}${item}]`
@@ -62,8 +62,8 @@ t.test('a body holds two million values, and a hundred thousand numbers that kee
       reason: /^at most 2000000 values, of which 100000 may be/
     })
   }
-  const send = await senderOf(t)
-  isRefused(
+  const send = await startSender(t)
+  assertRejected(
     t,
     await send('POST', '/Patient', `{"resourceType":"Patient","x":${list('1.0', maxExact + 1)}}`),
     { status: 413, code: 'too-long', diagnostics: /^Send less at once: / },
@@ -82,7 +82,7 @@ t.test('16 MiB of dense records are read', async t => {
     component: Array.from({ length: 145 }, () => component)
   }
   const text = JSON.stringify(
-    bundle(
+    buildBundle(
       'transaction',
       ...Array.from({ length: 1_000 }, () => ({ resource, request: { method: 'POST', url: 'Observation' } }))
     )
@@ -92,7 +92,7 @@ t.test('16 MiB of dense records are read', async t => {
 })
 
 t.test('the patches of a Bundle hold together what a body may hold', async t => {
-  const patches = Array.from({ length: 4 }, (_, at) => patchEntry(`Patient/${at}`, []))
+  const patches = Array.from({ length: 4 }, (_, at) => buildPatchEntry(`Patient/${at}`, []))
   for (const { resource } of patches as Array<{ resource: { data: string } }>) {
     resource.data = Buffer.from(`[{"op":"add","path":"/x","value":${list('1.0', maxExact / 2)}}]`).toString('base64')
   }
@@ -101,7 +101,7 @@ t.test('the patches of a Bundle hold together what a body may hold', async t => 
     method: 'POST',
     path: [],
     query: [],
-    body: bundle('batch', ...patches)
+    body: buildBundle('batch', ...patches)
   }) as Batch
   t.strictSame(
     entries.map(entry => ('failure' in entry ? entry.failure.code : entry.interaction.kind)),
@@ -117,18 +117,18 @@ t.test('a query or form has a thousand parameters, and a thousand that are left 
     code: 'BAD_REQUEST',
     message: /at most 2000 characters/
   })
-  const send = await senderOf(t)
+  const send = await startSender(t)
   const lenient = { ...formType, prefer: 'handling=lenient' }
   t.equal((await send('POST', '/Patient/_search', query(1_000), lenient)).status, 200)
-  isRefused(
+  assertRejected(
     t,
     await send('POST', '/Patient/_search', query(1_001), lenient),
     { status: 400, diagnostics: /at most 1000 parameters/ },
     'in a form'
   )
-  isRefused(
+  assertRejected(
     t,
-    await send('POST', '', bundle('transaction', { request: { method: 'GET', url: `Patient?${query(1_001)}` } })),
+    await send('POST', '', buildBundle('transaction', { request: { method: 'GET', url: `Patient?${query(1_001)}` } })),
     { status: 400, diagnostics: /at most 1000 parameters/ },
     'in an entry'
   )
@@ -162,7 +162,7 @@ t.test('of the parameters of a search no more are read than it may have', async 
 })
 
 t.test('an export names a thousand elements', async t => {
-  const request = (names: number) =>
+  const parseExport = (names: number) =>
     parseInteraction({
       ...plain,
       isLenient: true,
@@ -170,55 +170,55 @@ t.test('an export names a thousand elements', async t => {
       path: ['$export'],
       query: [['_elements', Array.from({ length: names }, (_, at) => `a${at}`).join(',')]]
     })
-  t.match(request(1_000), { kind: 'export' })
-  t.throws(() => request(1_001), { code: 'BAD_REQUEST', message: '_elements: at most 1000 names in one export' })
+  t.match(parseExport(1_000), { kind: 'export' })
+  t.throws(() => parseExport(1_001), { code: 'BAD_REQUEST', message: '_elements: at most 1000 names in one export' })
 })
 
-async function senderOf (t: Parameters<typeof startGateway>[0]) {
+async function startSender (t: Parameters<typeof startGateway>[0]) {
   const gateway = await startGateway(t)
-  return sender(gateway, (await gateway.createKey()).secret)
+  return createFhirSender(gateway, (await gateway.createKey()).secret)
 }
 
-const { shapes: most } = new JsonBudget()
+const { shapes: maxShapes } = new JsonBudget()
 const parse = (text: string) => parseStrict(Buffer.from(text))
-const objectOf = (names: readonly string[]) => `{${names.map(name => `"${name}":1`).join(',')}}`
-const names = (count: number, prefix = 'x') => Array.from({ length: count }, (_, at) => `${prefix}${at}`)
+const printObject = (names: readonly string[]) => `{${names.map(name => `"${name}":1`).join(',')}}`
+const buildNames = (count: number, prefix = 'x') => Array.from({ length: count }, (_, at) => `${prefix}${at}`)
 const tooLarge = {
   name: 'JsonSyntaxError',
-  reason: new RegExp(`^at most 2000000 values, .* at most ${most} different names or orders of names$`)
+  reason: new RegExp(`^at most 2000000 values, .* at most ${maxShapes} different names or orders of names$`)
 }
 
 // The engine keeps something for each name after the names before it: 9 MB of objects with names of their own kept the
 // gateway busy for 4 s.
 t.test('a body has so many different names', async t => {
-  t.equal(Object.keys(parse(objectOf(names(most))) as object).length, most)
-  t.throws(() => parse(objectOf(names(most + 1))), tooLarge)
+  t.equal(Object.keys(parse(printObject(buildNames(maxShapes))) as object).length, maxShapes)
+  t.throws(() => parse(printObject(buildNames(maxShapes + 1))), tooLarge)
   t.equal(
     (
       parse(
-        `[${names(most)
-          .map(name => objectOf([name]))
+        `[${buildNames(maxShapes)
+          .map(name => printObject([name]))
           .join(',')}]`
       ) as unknown[]
     ).length,
-    most,
+    maxShapes,
     'in one object each'
   )
-  t.throws(() => parse(`[${names(most + 1).map(name => objectOf([name])).join(',')}]`), tooLarge)
+  t.throws(() => parse(`[${buildNames(maxShapes + 1).map(name => printObject([name])).join(',')}]`), tooLarge)
 })
 
 t.test('the same names in another order count once more, and in one order once', async t => {
   // Each order begins with another name, so that no two of them have a beginning in common.
-  const orders = (count: number) =>
-    `[${Array.from({ length: count }, (_, by) => objectOf([...names(250).slice(by), ...names(250).slice(0, by)])).join(',')}]`
-  t.equal((parse(orders(most / 250)) as unknown[]).length, most / 250)
-  t.throws(() => parse(orders(most / 250 + 1)), tooLarge)
-  t.equal((parse(`[${Array(15_000).fill(objectOf(names(100))).join(',')}]`) as unknown[]).length, 15_000)
+  const printOrders = (count: number) =>
+    `[${Array.from({ length: count }, (_, by) => printObject([...buildNames(250).slice(by), ...buildNames(250).slice(0, by)])).join(',')}]`
+  t.equal((parse(printOrders(maxShapes / 250)) as unknown[]).length, maxShapes / 250)
+  t.throws(() => parse(printOrders(maxShapes / 250 + 1)), tooLarge)
+  t.equal((parse(`[${Array(15_000).fill(printObject(buildNames(100))).join(',')}]`) as unknown[]).length, 15_000)
   t.equal(
     (
       parse(
         `[${Array(15_000)
-          .fill(`{"a":${objectOf(names(50))},"b":[{"a":1}],"c":1}`)
+          .fill(`{"a":${printObject(buildNames(50))},"b":[{"a":1}],"c":1}`)
           .join(',')}]`
       ) as unknown[]
     ).length,
@@ -228,16 +228,16 @@ t.test('the same names in another order count once more, and in one order once',
 })
 
 t.test('the patches of a Bundle share the bound', async t => {
-  const patches = names(3).map(prefix =>
-    patchEntry('Patient/1', [
-      { op: 'add', path: '/x', value: JSON.parse(objectOf(names(most / 2 - 10, prefix))) as object }
+  const patches = buildNames(3).map(prefix =>
+    buildPatchEntry('Patient/1', [
+      { op: 'add', path: '/x', value: JSON.parse(printObject(buildNames(maxShapes / 2 - 10, prefix))) as object }
     ])
   )
   const { entries } = parseInteraction({
     method: 'POST',
     path: [],
     query: [],
-    body: bundle('batch', ...patches),
+    body: buildBundle('batch', ...patches),
     isLenient: false,
     showsWritten: false,
     fhirBase: ''
@@ -258,12 +258,12 @@ t.test('a body with many unknown fields is told so, and one with too many is tol
       headers: { 'x-api-key': secret, 'content-type': 'application/json' },
       payload
     })
-  const some = await send(objectOf(names(5_000)))
+  const some = await send(printObject(buildNames(5_000)))
   t.match(some.json(), {
     code: 'VALIDATION_ERROR',
     issues: { length: 101, 100: { code: 'too-costly', diagnostics: /^Only the first 100 issues are listed/ } }
   })
-  t.match((await send(objectOf(names(60_000)))).json(), {
+  t.match((await send(printObject(buildNames(60_000)))).json(), {
     code: 'PAYLOAD_TOO_LARGE',
     message: /^Send less at once: .*different names/
   })

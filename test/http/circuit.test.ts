@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import t from 'tap'
 import { probePath } from '../../src/backends/http-backend.js'
-import { json, startFaultyServer } from '../backends/faulty-server.js'
-import { clientOf, unlimitedPlans, type Client } from '../harness/client.js'
+import { sendJson, startFaultyServer } from '../backends/faulty-server.js'
+import { createGatewayClient, unlimitedPlans, type Client } from '../harness/client.js'
 import { startGateway } from '../harness/gateway.js'
 
 t.test(
@@ -16,10 +16,10 @@ t.test(
       plans: unlimitedPlans,
       now: () => new Date(time)
     })
-    const client = await clientOf(gateway)
-    const live = await clientOf(gateway, { tenantId: client.tenantId, mode: 'live' })
-    const ask = (who: Client = client) => who.send('GET', 'patients')
-    const health = async () => {
+    const client = await createGatewayClient(gateway)
+    const live = await createGatewayClient(gateway, { tenantId: client.tenantId, mode: 'live' })
+    const getPatients = (who: Client = client) => who.send('GET', 'patients')
+    const fetchHealth = async () => {
       time += 10_000
       return (await gateway.inject('/health')).json().data.checks
     }
@@ -27,13 +27,13 @@ t.test(
     server.behave(response => {
       response.socket!.destroy()
     })
-    while ((await ask()).status !== 503) await pause(20)
-    t.match(await health(), {
+    while ((await getPatients()).status !== 503) await pause(20)
+    t.match(await fetchHealth(), {
       testDatastore: { status: 'degraded', circuit: 'open' },
       liveDatastore: { status: 'ok', circuit: 'closed' }
     })
     server.seen.length = 0
-    const refused = await ask()
+    const refused = await getPatients()
     t.match(refused, {
       status: 503,
       body: { data: null, code: 'BACKEND_UNAVAILABLE', meta: { status: 503 } },
@@ -56,7 +56,7 @@ t.test(
       [],
       'nothing of it reaches the datastore'
     )
-    t.equal((await ask(live)).status, 200)
+    t.equal((await getPatients(live)).status, 200)
     t.equal((await gateway.inject('/health/ready')).statusCode, 200, 'a restart or another gateway would not help')
     t.match(
       gateway.logged().filter(({ datastore }) => datastore === 'test'),
@@ -64,8 +64,8 @@ t.test(
       'once in the log'
     )
 
-    server.behave(json(200, { resourceType: 'Bundle', type: 'searchset', total: 0 }))
-    while ((await ask()).status !== 200) await pause(20)
-    t.match(await health(), { testDatastore: { status: 'ok', circuit: 'closed' } })
+    server.behave(sendJson(200, { resourceType: 'Bundle', type: 'searchset', total: 0 }))
+    while ((await getPatients()).status !== 200) await pause(20)
+    t.match(await fetchHealth(), { testDatastore: { status: 'ok', circuit: 'closed' } })
   }
 )

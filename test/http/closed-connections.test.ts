@@ -7,17 +7,17 @@ import { PassThrough } from 'node:stream'
 import fastify from 'fastify'
 import t, { type Test } from 'tap'
 import { onResponseEnd } from '../../src/net/on-response-end.js'
-import { type Behaviour, json, startFaultyServer } from '../backends/faulty-server.js'
+import { type Behaviour, sendJson, startFaultyServer } from '../backends/faulty-server.js'
 import { tenantSystem } from '../harness/fhir-server.js'
-import { until } from '../harness/until.js'
+import { waitUntil } from '../harness/until.js'
 import { startMeasured } from '../metrics/scrape.js'
 
-const nobody = json(404, { resourceType: 'OperationOutcome' })
+const notFound = sendJson(404, { resourceType: 'OperationOutcome' })
 /** More than two ends of a connection keep for a client that does not read. */
 const largeText = 'x'.repeat(14_000_000)
 
 /** A datastore that takes every AuditEvent, and while it is to hold answers nothing else. */
-async function heldDatastore (t: Test) {
+async function startHeldDatastore (t: Test) {
   const server = await startFaultyServer()
   // Held before the gateway, which waits for what the datastore was asked.
   t.after(() => server.close())
@@ -27,9 +27,9 @@ async function heldDatastore (t: Test) {
   server.behave((response, request) => {
     const { entry } = JSON.parse(server.seen.at(-1)!.body || '{}')
     if (entry === undefined) {
-      return isHolding ? held.push(behaviour => behaviour(response, request)) : nobody(response, request)
+      return isHolding ? held.push(behaviour => behaviour(response, request)) : notFound(response, request)
     }
-    json(200, {
+    sendJson(200, {
       resourceType: 'Bundle',
       type: 'transaction-response',
       entry: entry.map(() => ({ response: { status: '201 Created' } }))
@@ -38,16 +38,16 @@ async function heldDatastore (t: Test) {
   return {
     url: server.url,
     hold: () => { isHolding = true },
-    isRequested: () => until(() => held.length > 0),
-    letGo: (behaviour = nobody) => {
+    isRequested: () => waitUntil(() => held.length > 0),
+    letGo: (behaviour = notFound) => {
       isHolding = false
-      for (const answer of held.splice(0)) answer(behaviour)
+      for (const respond of held.splice(0)) respond(behaviour)
     }
   }
 }
 
 async function startScene (t: Test) {
-  const datastore = await heldDatastore(t)
+  const datastore = await startHeldDatastore(t)
   const folder = mkdtempSync(join(tmpdir(), 'clinigate-endings-'))
   const file = join(folder, 'access.log')
   t.after(() => rmSync(folder, { recursive: true }))
@@ -57,17 +57,17 @@ async function startScene (t: Test) {
   })
   let begun = 0
   gateway.app.server.on('request', () => { begun++ })
-  const of = (keyId: string) => ({
+  const observeKey = (keyId: string) => ({
     written: () => readFileSync(file, 'utf8').split('\n').filter(line => line.includes(keyId)).length,
     logged: () => gateway.logged().filter(line => line.keyId === keyId && 'route' in line).map(({ status }) => status)
   })
   return {
     gateway,
     ...datastore,
-    of,
-    begun: async (requests: number) => { await until(() => begun === requests); begun = 0 },
+    observeKey,
+    begun: async (requests: number) => { await waitUntil(() => begun === requests); begun = 0 },
     left: async () => {
-      await until(
+      await waitUntil(
         () => new Promise<boolean>(resolve => gateway.app.server.getConnections((_, count) => resolve(count === 0)))
       )
       await new Promise(setImmediate)
@@ -91,7 +91,7 @@ const create = (head: string, missing = 0) => {
   return `POST /v1/patients HTTP/1.1\r\n${head}content-type: application/json\r\ncontent-length: ${body.length + missing}\r\n\r\n${body}`
 }
 
-const leaves =
+const createDisconnect =
   (how: 'destroy' | 'resetAndDestroy' = 'destroy'): Ending['end'] =>
     async (socket, { isRequested, letGo, left }) => {
       await isRequested()
@@ -115,11 +115,11 @@ const endings: Readonly<Record<string, Ending>> = {
     end: socket => once(socket, 'data'),
     status: '4xx'
   },
-  'its client leaves while it is worked on': { bytes: read, end: leaves(), status: 'aborted' },
-  'its connection is reset while it is worked on': { bytes: read, end: leaves('resetAndDestroy'), status: 'aborted' },
+  'its client leaves while it is worked on': { bytes: read, end: createDisconnect(), status: 'aborted' },
+  'its connection is reset while it is worked on': { bytes: read, end: createDisconnect('resetAndDestroy'), status: 'aborted' },
   'its client leaves while its body, which came whole, is worked on': {
     bytes: create,
-    end: leaves(),
+    end: createDisconnect(),
     status: 'aborted'
   },
   'its client leaves in the middle of its body': {
@@ -133,7 +133,7 @@ const endings: Readonly<Record<string, Ending>> = {
   'its client leaves before the second of two is worked on': {
     bytes: head => read(head).repeat(2),
     requests: 2,
-    end: leaves(),
+    end: createDisconnect(),
     status: 'aborted'
   },
   'its connection is reset in the middle of its answer': {
@@ -141,7 +141,7 @@ const endings: Readonly<Record<string, Ending>> = {
     end: async (socket, { isRequested, letGo, left }, tenantId) => {
       await isRequested()
       letGo(
-        json(200, {
+        sendJson(200, {
           resourceType: 'Patient',
           id: '1',
           meta: { versionId: '1', tag: [{ system: tenantSystem, code: tenantId }] },
@@ -162,23 +162,23 @@ t.test(
   async t => {
     const scene = await startScene(t)
     const { gateway } = scene
-    const requestsBy = async (status?: string) =>
+    const countRequests = async (status?: string) =>
       (await gateway.scrape()).value('clinigate_http_requests_total', status === undefined ? {} : { status })
     const known = new Map<string, number>()
     for (const [how, { bytes, end, status, requests = 1 }] of Object.entries(endings)) {
       const { secret, keyId, tenantId } = await gateway.createKey()
-      const { written, logged } = scene.of(keyId)
-      const before = [await requestsBy(), await requestsBy(status)] as const
+      const { written, logged } = scene.observeKey(keyId)
+      const before = [await countRequests(), await countRequests(status)] as const
       scene.hold()
       const socket = connect(Number(new URL(gateway.url).port), '127.0.0.1').on('error', () => {})
       socket.write(bytes(`host: h\r\nx-api-key: ${secret}\r\n`))
       await scene.begun(requests)
       await end(socket, scene, tenantId)
-      await until(() => written() >= requests)
+      await waitUntil(() => written() >= requests)
       socket.destroy()
       await scene.left()
       t.strictSame(
-        [(await requestsBy()) - before[0], (await requestsBy(status)) - before[1]],
+        [(await countRequests()) - before[0], (await countRequests(status)) - before[1]],
         [requests, requests],
         `${how}: counted as ${status}`
       )
@@ -193,31 +193,31 @@ t.test(
       known.set(tenantId, requests + 1)
     }
     const all = [...known.values()].reduce((sum, requests) => sum + requests, 0)
-    const stored = async () => (await gateway.scrape()).value('clinigate_audit_events_total', { result: 'stored' })
-    await until(async () => (await stored()) >= all)
-    t.equal(await stored(), all, 'an AuditEvent for each')
+    const countStored = async () => (await gateway.scrape()).value('clinigate_audit_events_total', { result: 'stored' })
+    await waitUntil(async () => (await countStored()) >= all)
+    t.equal(await countStored(), all, 'an AuditEvent for each')
     const day = { from: new Date(Date.now() - 86_400_000), to: new Date(Date.now() + 86_400_000) }
-    const used = () =>
+    const readUsage = () =>
       Promise.all(
         [...known.keys()].map(async tenantId =>
-          (await gateway.control.usage.totals({ tenantId, ...day })).totals.reduce(
+          (await gateway.control.usage.sumUsage({ tenantId, ...day })).totals.reduce(
             (sum, { requests }) => sum + requests,
             0
           )
         )
       )
-    await until(async () => (await used()).every((requests, at) => requests >= [...known.values()][at]!))
-    t.strictSame(await used(), [...known.values()], 'and counted once in the usage')
+    await waitUntil(async () => (await readUsage()).every((requests, at) => requests >= [...known.values()][at]!))
+    t.strictSame(await readUsage(), [...known.values()], 'and counted once in the usage')
   }
 )
 
 t.test('the end of an answer that is streamed is told once, however it ends', async t => {
   const app = fastify()
   t.teardown(() => app.close())
-  const told: boolean[] = []
+  const reported: boolean[] = []
   app.addHook('onRequest', async (request, reply) =>
     onResponseEnd(request, reply, isAnswered => {
-      told.push(isAnswered)
+      reported.push(isAnswered)
     })
   )
   let source = new PassThrough()
@@ -236,9 +236,9 @@ t.test('the end of an answer that is streamed is told once, however it ends', as
     const reader = body!.getReader()
     await reader.read()
     end(leaving)
-    await until(() => told.length > 0)
+    await waitUntil(() => reported.length > 0)
     await new Promise(setImmediate)
-    t.strictSame(told.splice(0), [isAnswered])
+    t.strictSame(reported.splice(0), [isAnswered])
     await reader.cancel().catch(() => {})
   }
 })

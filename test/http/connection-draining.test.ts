@@ -7,8 +7,8 @@ import t, { type Test } from 'tap'
 import { drainConnections, type DrainingTimes } from '../../src/http/connection-draining.js'
 import { limitPipelining } from '../../src/http/pipelining.js'
 import { Readiness } from '../../src/http/readiness.js'
-import { serverOptions } from '../../src/http/server-options.js'
-import { until } from '../harness/until.js'
+import { buildServerOptions } from '../../src/http/server-options.js'
+import { waitUntil } from '../harness/until.js'
 
 // An idle connection would hold it up for 72 seconds.
 const heldUpMs = 30_000
@@ -16,7 +16,7 @@ const heldUpMs = 30_000
 /** A server whose only route sends what `content` does, and a connection to it. */
 async function startDraining (t: Test, times?: Partial<DrainingTimes>) {
   const draining = times && { silentMs: 10, headMs: 400, bodyMs: 400, ...times }
-  const app = fastify(serverOptions({ now: () => new Date() }))
+  const app = fastify(buildServerOptions({ now: () => new Date() }))
   await app.register(limitPipelining)
   await app.register(drainConnections, { readiness: new Readiness(), ...draining && { draining } })
   const content = new PassThrough()
@@ -35,8 +35,8 @@ async function startDraining (t: Test, times?: Partial<DrainingTimes>) {
       return { client, accepted: (await accepted)[0] }
     },
     close: () => {
-      const late = new Promise<'held up'>(resolve => setTimeout(resolve, heldUpMs, 'held up').unref())
-      return Promise.race([app.close().then(() => 'closed' as const), late])
+      const timeout = new Promise<'held up'>(resolve => setTimeout(resolve, heldUpMs, 'held up').unref())
+      return Promise.race([app.close().then(() => 'closed' as const), timeout])
     }
   }
 }
@@ -46,12 +46,12 @@ t.test('a server closes once the answers are out that had begun before, though t
   const agent = new Agent({ keepAlive: true })
   t.teardown(() => agent.destroy())
   content.write('begun')
-  const [answer] = (await once(request({ port, agent }).end(), 'response')) as [IncomingMessage]
-  t.equal(answer.headers.connection, 'keep-alive')
+  const [response] = (await once(request({ port, agent }).end(), 'response')) as [IncomingMessage]
+  t.equal(response.headers.connection, 'keep-alive')
   const closed = close()
   await new Promise(resolve => setTimeout(resolve, 50))
   content.end('ended')
-  answer.resume()
+  response.resume()
   t.equal(await closed, 'closed')
 })
 
@@ -67,7 +67,7 @@ for (const [how, bytes] of Object.entries(beginnings)) {
     const { connect, close } = await startDraining(t, { silentMs: 10, headMs: 200 })
     const { client, accepted } = await connect()
     client.write(bytes)
-    await until(() => accepted.bytesRead === bytes.length)
+    await waitUntil(() => accepted.bytesRead === bytes.length)
     t.equal(await close(), 'closed')
   })
 }
@@ -76,7 +76,7 @@ t.test('a request is answered whose head began before the server closed, however
   const { connect, content, close } = await startDraining(t, { silentMs: 10, headMs: 400 })
   const { client, accepted } = await connect()
   client.write('GET / HTTP/1.1\r\n')
-  await until(() => accepted.bytesRead > 0)
+  await waitUntil(() => accepted.bytesRead > 0)
   const closed = close()
   client.write('host: h\r\n\r\n')
   await new Promise(resolve => setTimeout(resolve, 1_000))
@@ -84,7 +84,7 @@ t.test('a request is answered whose head began before the server closed, however
   const read: string[] = []
   client.on('data', chunk => read.push(String(chunk)))
   t.equal(await closed, 'closed')
-  await until(() => client.destroyed)
+  await waitUntil(() => client.destroyed)
   t.match(read.join(''), /^HTTP\/1\.1 200 OK\r\n[^]*connection: close\r\n[^]*all of it/)
 })
 
@@ -97,9 +97,9 @@ t.test('a body that stops arriving is refused while a server closes, so that it 
   const read: string[] = []
   client.on('data', chunk => read.push(String(chunk)))
   client.write(half)
-  await until(() => accepted.bytesRead === half.length)
+  await waitUntil(() => accepted.bytesRead === half.length)
   t.equal(await close(), 'closed')
-  await until(() => client.destroyed)
+  await waitUntil(() => client.destroyed)
   t.match(read.join(''), /^HTTP\/1\.1 503 [^]*connection: close\r\n[^]*retry-after: 1\r\n[^]*Send it again/i)
 })
 
@@ -109,13 +109,13 @@ t.test('a request whose body arrives slowly while a server closes is answered', 
   const read: string[] = []
   client.on('data', chunk => read.push(String(chunk)))
   client.write(half)
-  await until(() => accepted.bytesRead === half.length)
+  await waitUntil(() => accepted.bytesRead === half.length)
   const closed = close()
   for (const chunk of ['"', ':', '10', '}']) {
     await new Promise(resolve => setTimeout(resolve, 250))
     client.write(chunk)
   }
   t.equal(await closed, 'closed')
-  await until(() => client.destroyed)
+  await waitUntil(() => client.destroyed)
   t.match(read.join(''), /^HTTP\/1\.1 200 OK\r\n[^]*\{"a":10\}$/)
 })

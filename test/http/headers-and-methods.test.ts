@@ -1,10 +1,10 @@
 import t, { type Test } from 'tap'
 import { parseInteraction } from '../../src/api/passthrough/interaction-of.js'
-import { versionsIn } from '../../src/envelope/preconditions.js'
+import { parseVersions } from '../../src/envelope/preconditions.js'
 import type { Batch } from '../../src/tenant-guard/interaction.js'
 import { startGateway } from '../harness/gateway.js'
-import { answersIn, exchangeRaw } from '../harness/raw-http.js'
-import { bundle, entry, isRefused, patient, sender } from '../passthrough/fixture.js'
+import { parseResponses, exchangeRaw } from '../harness/raw-http.js'
+import { buildBundle, buildEntry, assertRejected, buildPatient, createFhirSender } from '../passthrough/fixture.js'
 
 // A parameter beside the media type made it another type, so that well-meaning clients got 406.
 t.test('a media type is accepted with the parameters that are true of every answer', async t => {
@@ -30,10 +30,10 @@ t.test('a media type is accepted with the parameters that are true of every answ
 })
 
 const json = 'content-type: application/fhir+json'
-const body = JSON.stringify(patient({ name: [{ family: 'Müller' }], identifier: [{ system: 'urn:mrn', value: '1' }] }))
+const body = JSON.stringify(buildPatient({ name: [{ family: 'Müller' }], identifier: [{ system: 'urn:mrn', value: '1' }] }))
 
 /** A gateway, and what posts to it over a socket, in UTF-8, as clients write headers. */
-async function begun (t: Test) {
+async function startPoster (t: Test) {
   const gateway = await startGateway(t)
   const { secret } = await gateway.createKey()
   const post = async (type: string, content: string, ...headers: readonly string[]) => {
@@ -45,23 +45,23 @@ async function begun (t: Test) {
       `content-length: ${Buffer.byteLength(content)}`,
       ...headers
     ]
-    const [answer] = answersIn(await exchangeRaw(gateway.url, Buffer.from(`${head.join('\r\n')}\r\n\r\n${content}`)))
-    return { status: answer!.status, body: JSON.parse(answer!.text) }
+    const [response] = parseResponses(await exchangeRaw(gateway.url, Buffer.from(`${head.join('\r\n')}\r\n\r\n${content}`)))
+    return { status: response!.status, body: JSON.parse(response!.text) }
   }
-  return { post, send: sender(gateway, secret) }
+  return { post, send: createFhirSender(gateway, secret) }
 }
 
-const refusedFor = (header: string, says: RegExp) => ({
+const buildRejection = (header: string, message: RegExp) => ({
   status: 400,
-  body: { issue: [{ diagnostics: new RegExp(`^${header}: .*${says.source}`) }] }
+  body: { issue: [{ diagnostics: new RegExp(`^${header}: .*${message.source}`) }] }
 })
 
 // Node takes the bytes for Latin-1, so that no record matched and the same patient was made each time.
 t.test('a condition outside of ASCII is refused, and taken when it is percent-encoded', async t => {
-  const { post, send } = await begun(t)
+  const { post, send } = await startPoster(t)
   t.match(
     await post('Patient', body, json, 'if-none-exist: family=Müller'),
-    refusedFor('If-None-Exist', /printable ASCII/)
+    buildRejection('If-None-Exist', /printable ASCII/)
   )
   t.equal((await send('GET', '/Patient?_summary=count')).resource.total, 0, 'nothing was made')
   const encoded = `if-none-exist: family=${encodeURIComponent('Müller')}`
@@ -71,32 +71,32 @@ t.test('a condition outside of ASCII is refused, and taken when it is percent-en
 
 // Joined by a comma they were one condition with two values, of which none is the record's.
 t.test('a condition that is sent twice is refused', async t => {
-  const { post, send } = await begun(t)
+  const { post, send } = await startPoster(t)
   const header = 'If-None-Exist: identifier=urn:mrn|1'
-  t.match(await post('Patient', body, json, header, header), refusedFor('If-None-Exist', /once/))
+  t.match(await post('Patient', body, json, header, header), buildRejection('If-None-Exist', /once/))
   t.equal((await send('GET', '/Patient?_summary=count')).resource.total, 0, 'nothing was made')
   t.equal((await post('Patient', body, json, header)).status, 201)
   t.equal((await post('Patient', body, json, header)).status, 200)
 })
 
 t.test('so is the owner of a content', async t => {
-  const { post, send } = await begun(t)
-  const { id } = (await send('POST', '/Patient', patient())).resource
+  const { post, send } = await startPoster(t)
+  const { id } = (await send('POST', '/Patient', buildPatient())).resource
   const header = `X-Security-Context: Patient/${id}`
   t.match(
     await post('Binary', 'content', 'content-type: text/plain', header, header),
-    refusedFor('X-Security-Context', /once/)
+    buildRejection('X-Security-Context', /once/)
   )
   t.match(
     await post('Binary', 'content', 'content-type: text/plain', `${header}ü`),
-    refusedFor('X-Security-Context', /printable ASCII/)
+    buildRejection('X-Security-Context', /printable ASCII/)
   )
   t.equal((await post('Binary', 'content', 'content-type: text/plain', header)).status, 201)
 })
 
 t.test('in an entry of a Bundle, which is UTF-8, a condition has any character', async t => {
-  const { send } = await begun(t)
-  const once = bundle('transaction', {
+  const { send } = await startPoster(t)
+  const once = buildBundle('transaction', {
     resource: JSON.parse(body),
     request: { method: 'POST', url: 'Patient', ifNoneExist: 'family=Müller' }
   })
@@ -108,37 +108,37 @@ t.test('in an entry of a Bundle, which is UTF-8, a condition has any character',
 // by hand: both got 400.
 t.test('a version is understood as clients send it', async t => {
   const gateway = await startGateway(t)
-  const send = sender(gateway, (await gateway.createKey()).secret)
-  const { id } = (await send('POST', '/Patient', patient())).resource
+  const send = createFhirSender(gateway, (await gateway.createKey()).secret)
+  const { id } = (await send('POST', '/Patient', buildPatient())).resource
   t.equal((await send('GET', `/Patient/${id}`, undefined, { 'if-none-match': '1' })).status, 304)
   t.equal((await send('GET', `/Patient/${id}`, undefined, { 'if-none-match': '2' })).status, 200)
-  t.match(await send('PUT', `/Patient/${id}`, patient({ id, active: true }), { 'if-match': 'W/"1", W/"1"' }), {
+  t.match(await send('PUT', `/Patient/${id}`, buildPatient({ id, active: true }), { 'if-match': 'W/"1", W/"1"' }), {
     status: 200,
     headers: { etag: 'W/"2"' }
   })
-  isRefused(
+  assertRejected(
     t,
-    await send('PUT', `/Patient/${id}`, patient({ id }), { 'if-match': 'W/"1", "1"' }),
+    await send('PUT', `/Patient/${id}`, buildPatient({ id }), { 'if-match': 'W/"1", "1"' }),
     412,
     'an old one, twice'
   )
-  isRefused(
+  assertRejected(
     t,
-    await send('PUT', `/Patient/${id}`, patient({ id }), { 'if-match': 'W/"1", W/"2"' }),
+    await send('PUT', `/Patient/${id}`, buildPatient({ id }), { 'if-match': 'W/"1", W/"2"' }),
     400,
     'two versions cannot be demanded of a datastore'
   )
-  isRefused(t, await send('PUT', `/Patient/${id}`, patient({ id }), { 'if-match': '2' }), 400, 'a demand must be clear')
+  assertRejected(t, await send('PUT', `/Patient/${id}`, buildPatient({ id }), { 'if-match': '2' }), 400, 'a demand must be clear')
 })
 
 // HAPI's client had no id of what it updated, since it takes it from there.
 t.test('an answer that shows a record says which version of which one it is', async t => {
   const gateway = await startGateway(t)
-  const send = sender(gateway, (await gateway.createKey()).secret)
-  const created = await send('POST', '/Patient', patient())
+  const send = createFhirSender(gateway, (await gateway.createKey()).secret)
+  const created = await send('POST', '/Patient', buildPatient())
   const { id } = created.resource
   t.equal(created.headers['content-location'], created.headers.location)
-  const updated = await send('PUT', `/Patient/${id}`, patient({ id, active: true }))
+  const updated = await send('PUT', `/Patient/${id}`, buildPatient({ id, active: true }))
   const read = await send('GET', `/Patient/${id}`)
   for (const { headers } of [updated, read]) {
     t.equal(headers['content-location'], created.headers.location!.replace(/1$/, '2'))
@@ -150,13 +150,13 @@ const spaces = ' '.repeat(2_000_000)
 // The time was the square of the number of spaces: the entry of a Bundle may have millions, and half a million took two
 // minutes.
 t.test('an entity tag after millions of spaces is read or refused', async t => {
-  t.strictSame(versionsIn(`"1"${spaces},${spaces}W/"2"`, 'If-Match'), ['1', '2'])
-  t.throws(() => versionsIn(`"1"${spaces}x`, 'If-Match'), { code: 'BAD_REQUEST' })
+  t.strictSame(parseVersions(`"1"${spaces},${spaces}W/"2"`, 'If-Match'), ['1', '2'])
+  t.throws(() => parseVersions(`"1"${spaces}x`, 'If-Match'), { code: 'BAD_REQUEST' })
   const patient = { resourceType: 'Patient', id: '1' }
-  const sent = bundle(
+  const sent = buildBundle(
     'batch',
-    entry('GET', 'Patient/1', undefined, { ifNoneMatch: `"1"${spaces}x` }),
-    entry('PUT', 'Patient/1', patient, { ifMatch: `"1"${spaces}x` })
+    buildEntry('GET', 'Patient/1', undefined, { ifNoneMatch: `"1"${spaces}x` }),
+    buildEntry('PUT', 'Patient/1', patient, { ifMatch: `"1"${spaces}x` })
   )
   const { entries } = parseInteraction({
     method: 'POST',
@@ -175,7 +175,7 @@ t.test('an expectation that nobody knows is passed over, and the request goes it
   const { url, createKey } = await startGateway(t)
   const { secret } = await createKey()
   const get = async (path: string, ...headers: readonly string[]) => {
-    const [answer] = answersIn(
+    const [response] = parseResponses(
       await exchangeRaw(
         url,
         [
@@ -189,7 +189,7 @@ t.test('an expectation that nobody knows is passed over, and the request goes it
         ].join('\r\n')
       )
     )
-    return { status: answer!.status, body: JSON.parse(answer!.text) }
+    return { status: response!.status, body: JSON.parse(response!.text) }
   }
   t.match(await get('/v1/patients'), { status: 401, body: { code: 'UNAUTHORIZED', meta: { status: 401 } } })
   t.match(await get('/v1/fhir/Patient'), { status: 401, body: { resourceType: 'OperationOutcome' } })
@@ -208,12 +208,12 @@ t.test(
       ['GET /v1/fhirs/%zz', false],
       [`GET /v1/patients?x=${'x'.repeat(20_000)}`, false]
     ] as const) {
-      const [answer] = answersIn(await exchangeRaw(url, `${line} HTTP/1.1\r\nhost: h\r\nconnection: close\r\n\r\n`))
+      const [response] = parseResponses(await exchangeRaw(url, `${line} HTTP/1.1\r\nhost: h\r\nconnection: close\r\n\r\n`))
       const expected = isFhir
         ? { resourceType: 'OperationOutcome', issue: [{ code: 'invalid' }] }
         : { data: null, code: 'BAD_REQUEST' }
       t.match(
-        answer,
+        response,
         {
           status: 400,
           headers: { 'content-type': isFhir ? /^application\/fhir\+json/ : /^application\/json/ },
@@ -229,8 +229,8 @@ t.test(
 // missing.
 t.test('a path that needs no key tells which methods it has, whatever the request holds', async t => {
   const { url } = await startGateway(t)
-  const ask = async (method: string, path: string, ...more: string[]) =>
-    answersIn(
+  const sendRequest = async (method: string, path: string, ...more: string[]) =>
+    parseResponses(
       await exchangeRaw(
         url,
         [`${method} ${path} HTTP/1.1`, 'host: h', 'connection: close', ...more, '', ''].join('\r\n')
@@ -249,14 +249,14 @@ t.test('a path that needs no key tells which methods it has, whatever the reques
         status,
         headers: { allow },
         body
-      } = await ask(method, path, ...headers)
+      } = await sendRequest(method, path, ...headers)
       t.strictSame([status, allow], [405, 'GET, HEAD'], `${method} ${path}`)
       t.match(body, { data: null, code: 'METHOD_NOT_ALLOWED', meta: { status: 405 } })
     }
   }
-  t.equal((await ask('TRACE', '/nowhere')).status, 404)
+  t.equal((await sendRequest('TRACE', '/nowhere')).status, 404)
   for (const path of ['/v1', '/v1/', '/v1/nowhere', '/v1/patients', '/v1/metadata/x']) {
-    t.equal((await ask('TRACE', path)).status, 401, `${path} tells nothing without a key`)
+    t.equal((await sendRequest('TRACE', path)).status, 401, `${path} tells nothing without a key`)
   }
 })
 

@@ -3,10 +3,10 @@ import { once } from 'node:events'
 import { closeSync, constants, openSync, readSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { logDestination } from '../../src/http/log.js'
+import { createLogDestination } from '../../src/http/log.js'
 import { buildMain } from '../harness/built.js'
 import { startGateway } from '../harness/gateway.js'
-import { until } from '../harness/until.js'
+import { waitUntil } from '../harness/until.js'
 
 const main = buildMain()
 
@@ -17,21 +17,21 @@ async function run (t: Test, log: number) {
     env: { PATH, CLINIGATE_DATA: t.testdir(), PORT: '0' },
     stdio: ['ignore', 'pipe', log]
   })
-  let said = ''
-  child.stdout!.on('data', chunk => { said += chunk })
+  let output = ''
+  child.stdout!.on('data', chunk => { output += chunk })
   const ended = once(child, 'exit')
   t.teardown(async () => {
     child.kill('SIGKILL')
     await ended
   })
-  await until(() => said.includes('live key'))
-  const [, url] = /listens on (\S+)/.exec(said)!
-  const ask = async () =>
+  await waitUntil(() => output.includes('live key'))
+  const [, url] = /listens on (\S+)/.exec(output)!
+  const getStatus = async () =>
     await fetch(`${url}/v1/patients`, { signal: AbortSignal.timeout(60_000) }).then(
       ({ status }) => status,
       () => 0
     )
-  return { child, ended, ask }
+  return { child, ended, getStatus }
 }
 
 // It tried to write the same line for ever, and answered nothing more.
@@ -41,8 +41,8 @@ t.test(
   async t => {
     const log = openSync('/dev/full', 'w')
     t.teardown(() => closeSync(log))
-    const { child, ended, ask } = await run(t, log)
-    for (let i = 0; i < 5; i++) t.equal(await ask(), 401)
+    const { child, ended, getStatus } = await run(t, log)
+    for (let i = 0; i < 5; i++) t.equal(await getStatus(), 401)
     child.kill('SIGTERM')
     t.strictSame(await ended, [0, null])
   }
@@ -54,13 +54,13 @@ t.test('a log that has room again goes on, each line by itself, and says how man
   const fd = openSync(pipe, constants.O_RDWR | constants.O_NONBLOCK)
   t.teardown(() => closeSync(fd))
   const read = (): string => {
-    const place = Buffer.alloc(1_000_000)
-    return place.toString('utf8', 0, readSync(fd, place))
+    const buffer = Buffer.alloc(1_000_000)
+    return buffer.toString('utf8', 0, readSync(fd, buffer))
   }
-  const { write } = logDestination(fd, () => new Date(0))
+  const { write } = createLogDestination(fd, () => new Date(0))
   for (let n = 1; n <= 10; n++) write(`${JSON.stringify({ n, text: 'x'.repeat(9_000) })}\n`)
-  const [cut, ...whole] = read().split('\n').toReversed()
-  const written = whole.length
+  const [cut, ...completeLines] = read().split('\n').toReversed()
+  const written = completeLines.length
   t.match(cut, `{"n":${written + 1},"text":"xxx`)
   for (const n of [11, 12]) write(`{"n":${n}}\n`)
   const [rest, ...lines] = read().trimEnd().split('\n')
@@ -78,7 +78,7 @@ t.test('a log that has room again goes on, each line by itself, and says how man
 t.test('a log that nobody reads any more is passed over', async t => {
   const fd = openSync('/dev/null', 'r')
   t.teardown(() => closeSync(fd))
-  const { write } = logDestination(fd, () => new Date(0))
+  const { write } = createLogDestination(fd, () => new Date(0))
   for (let i = 0; i < 3; i++) t.doesNotThrow(() => write('{"n":1}\n'))
 })
 
@@ -87,17 +87,17 @@ const [debug, info] = [20, 30]
 // A load balancer asks every second: nothing else could be found between its lines.
 t.test('a probe that succeeds is logged for those who debug, and all else for everybody', async t => {
   const { inject, logged } = await startGateway(t)
-  const levelOf = async (method: 'GET' | 'HEAD' | 'POST', url: string) => {
+  const getLogLevel = async (method: 'GET' | 'HEAD' | 'POST', url: string) => {
     const before = logged().length
     const { statusCode } = await inject({ method, url })
     const [line] = logged().slice(before).filter(({ msg }) => msg === 'answered')
     return { statusCode, level: line?.level }
   }
   for (const url of ['/health', '/health/ready', '/health?full=1']) {
-    t.strictSame(await levelOf('GET', url), { statusCode: 200, level: debug }, url)
-    t.strictSame(await levelOf('HEAD', url), { statusCode: 200, level: debug }, `HEAD ${url}`)
+    t.strictSame(await getLogLevel('GET', url), { statusCode: 200, level: debug }, url)
+    t.strictSame(await getLogLevel('HEAD', url), { statusCode: 200, level: debug }, `HEAD ${url}`)
   }
-  t.strictSame(await levelOf('POST', '/health'), { statusCode: 405, level: info })
-  t.strictSame(await levelOf('GET', '/health/nothing'), { statusCode: 404, level: info })
-  t.strictSame(await levelOf('GET', '/v1/metadata'), { statusCode: 200, level: info })
+  t.strictSame(await getLogLevel('POST', '/health'), { statusCode: 405, level: info })
+  t.strictSame(await getLogLevel('GET', '/health/nothing'), { statusCode: 404, level: info })
+  t.strictSame(await getLogLevel('GET', '/v1/metadata'), { statusCode: 200, level: info })
 })

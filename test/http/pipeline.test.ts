@@ -7,15 +7,15 @@ import { pino } from 'pino'
 import t, { type Test } from 'tap'
 import { Failure } from '../../src/envelope/failures.js'
 import { buildGateway, type GatewayOptions } from '../../src/app.js'
-import { logOptions } from '../../src/http/log.js'
+import { buildLogOptions } from '../../src/http/log.js'
 import { Readiness } from '../../src/http/readiness.js'
 import { offersAll } from '../../src/tenant-guard/capabilities.js'
 import type { Caller } from '../../src/keys/caller.js'
 import { MonthlyUsage } from '../../src/limits/usage-ledger/month-counts.js'
 import { FairConcurrencyLimiter } from '../../src/limits/concurrency-limiter.js'
 import { startGateway } from '../harness/gateway.js'
-import { answersIn } from '../harness/raw-http.js'
-import { until } from '../harness/until.js'
+import { parseResponses } from '../harness/raw-http.js'
+import { waitUntil } from '../harness/until.js'
 
 t.test('a path below /v1 that no route has is authenticated before it is not found', async t => {
   const { inject, createKey } = await startGateway(t)
@@ -45,7 +45,7 @@ t.test('a path below /v1 that no route has is authenticated before it is not fou
 t.test('a method that a path does not have is 405 with those that it has', async t => {
   const { inject, createKey } = await startGateway(t)
   const { secret } = await createKey()
-  const ask = (method: string, url: string) =>
+  const sendRequest = (method: string, url: string) =>
     inject({
       method: method as 'GET',
       url,
@@ -62,17 +62,17 @@ t.test('a method that a path does not have is 405 with those that it has', async
     ['POST', '/v1/metadata', 'GET, HEAD']
   ]
   for (const [method, url, allow] of cases) {
-    const response = await ask(method, url)
+    const response = await sendRequest(method, url)
     t.equal(response.statusCode, 405, `${method} ${url}`)
     t.equal(response.headers.allow, allow)
     t.equal(response.json().code, 'METHOD_NOT_ALLOWED')
   }
-  t.equal((await ask('PUT', '/v1/nothing')).statusCode, 404)
+  t.equal((await sendRequest('PUT', '/v1/nothing')).statusCode, 404)
 })
 
 t.test('a key does what its scopes allow, on paths that are not there too', async t => {
   const { inject, createKey } = await startGateway(t)
-  const status = async (scopes: ReadonlyArray<'read' | 'write' | '*'>, method: string, url: string) => {
+  const getStatus = async (scopes: ReadonlyArray<'read' | 'write' | '*'>, method: string, url: string) => {
     const { secret } = await createKey({ scopes })
     const response = await inject({
       method: method as 'GET',
@@ -82,15 +82,15 @@ t.test('a key does what its scopes allow, on paths that are not there too', asyn
     })
     return response.statusCode
   }
-  t.equal(await status(['read'], 'GET', '/v1/patients'), 200)
-  t.equal(await status(['read'], 'HEAD', '/v1/patients'), 200)
-  t.equal(await status(['read'], 'POST', '/v1/patients'), 403)
-  t.equal(await status(['read'], 'DELETE', '/v1/patients/1'), 403)
-  t.equal(await status(['read'], 'PUT', '/v1/nothing'), 403)
-  t.equal(await status(['write'], 'GET', '/v1/patients'), 403)
-  t.equal(await status(['write'], 'POST', '/v1/patients'), 201)
-  t.equal(await status(['read', 'write'], 'POST', '/v1/patients'), 201)
-  t.equal(await status(['*'], 'GET', '/v1/patients'), 200)
+  t.equal(await getStatus(['read'], 'GET', '/v1/patients'), 200)
+  t.equal(await getStatus(['read'], 'HEAD', '/v1/patients'), 200)
+  t.equal(await getStatus(['read'], 'POST', '/v1/patients'), 403)
+  t.equal(await getStatus(['read'], 'DELETE', '/v1/patients/1'), 403)
+  t.equal(await getStatus(['read'], 'PUT', '/v1/nothing'), 403)
+  t.equal(await getStatus(['write'], 'GET', '/v1/patients'), 403)
+  t.equal(await getStatus(['write'], 'POST', '/v1/patients'), 201)
+  t.equal(await getStatus(['read', 'write'], 'POST', '/v1/patients'), 201)
+  t.equal(await getStatus(['*'], 'GET', '/v1/patients'), 200)
 })
 
 t.test('a request that means another method than it has is refused, with a key and without', async t => {
@@ -136,7 +136,7 @@ t.test('no answer invites a browser, and none that a key opens may be stored', a
 t.test('an answer comes as JSON or not at all', async t => {
   const { inject, createKey } = await startGateway(t)
   const { secret } = await createKey()
-  const status = async (accept: string) =>
+  const getStatus = async (accept: string) =>
     (await inject({ url: '/v1/patients', headers: { 'x-api-key': secret, accept } })).statusCode
   for (const accept of [
     '*/*',
@@ -147,10 +147,10 @@ t.test('an answer comes as JSON or not at all', async t => {
     'application/xml, */*;q=0.1',
     ''
   ]) {
-    t.equal(await status(accept), 200, accept)
+    t.equal(await getStatus(accept), 200, accept)
   }
   for (const accept of ['text/html', 'application/xml', 'application/json;q=0', 'application/fhir+xml', 'nonsense']) {
-    t.equal(await status(accept), 406, accept)
+    t.equal(await getStatus(accept), 406, accept)
   }
 })
 
@@ -178,14 +178,14 @@ t.test('the health has its status at the top as well', async t => {
 t.test('a failure has its request id at the top, and its message says which field is at fault without its value', async t => {
   const { inject, createKey } = await startGateway(t)
   const { secret } = await createKey()
-  const refused = async (payload: object) => {
+  const postPatient = async (payload: object) => {
     const headers = { 'x-api-key': secret }
     return (await inject({ method: 'POST', url: '/v1/patients', headers, payload })).json()
   }
-  const one = await refused({ firstName: 'Ada', birthDate: 'secret' })
+  const one = await postPatient({ firstName: 'Ada', birthDate: 'secret' })
   t.equal(one.requestId, one.meta.requestId)
   t.equal(one.message, 'birthDate: expected a date such as 1990-03-14, 1990-03 or 1990.')
-  const two = await refused({ firstName: 5, birthDate: 'secret' })
+  const two = await postPatient({ firstName: 5, birthDate: 'secret' })
   t.match(two.message, /^\w+: .+\. The other faults are listed in issues\.$/)
   t.notMatch(two.message, /secret/)
 })
@@ -237,9 +237,9 @@ t.test('the log names the route and the key, and holds no secret, id, name or qu
   const lines = logged()
   t.notMatch(JSON.stringify(lines), 's3cret')
   t.notMatch(JSON.stringify(lines), secret)
-  const answered = lines.filter(({ msg }) => msg === 'answered')
-  t.match(answered[0], { requestId: 'mine', method: 'GET', route: '/v1/patients/:id', status: 400, keyId, tenantId })
-  t.strictSame(Object.keys(answered[0]!).sort(), [
+  const responseLines = lines.filter(({ msg }) => msg === 'answered')
+  t.match(responseLines[0], { requestId: 'mine', method: 'GET', route: '/v1/patients/:id', status: 400, keyId, tenantId })
+  t.strictSame(Object.keys(responseLines[0]!).sort(), [
     'hostname',
     'keyId',
     'level',
@@ -256,7 +256,7 @@ t.test('the log names the route and the key, and holds no secret, id, name or qu
 })
 
 /** The pipeline around one route that does what the test says. */
-async function gatewayAround (
+async function startGatewayAround (
   t: Test,
   handler: (request: FastifyRequest, reply: FastifyReply) => unknown,
   options: Partial<GatewayOptions> = {}
@@ -285,7 +285,7 @@ async function gatewayAround (
     plans: { pro: { requestsPerMinute: null, requestsPerMonth: null, overage: true } },
     countUsage: () => {},
     concurrency: new FairConcurrencyLimiter({ permits: 32 }),
-    months: new MonthlyUsage({ ledger: { monthOf: () => ({ own: 0, others: 0 }) } }),
+    months: new MonthlyUsage({ ledger: { getMonthCount: () => ({ own: 0, others: 0 }) } }),
     bodyBytes: 1_024,
     fhir: async () => {},
     fhirOptions: async () => {},
@@ -303,10 +303,10 @@ async function gatewayAround (
 t.test('a route that logs its request shows neither its URL nor its key', async t => {
   const lines: string[] = []
   const sink = new Writable({ write (chunk, _, done) { lines.push(String(chunk)); done() } })
-  const { app } = await gatewayAround(t, (request, reply) => {
+  const { app } = await startGatewayAround(t, (request, reply) => {
     request.log.info({ req: request, res: reply, headers: request.headers, err: new SyntaxError('s3cret') }, 'seen')
     return 1
-  }, { logger: pino(logOptions('info'), sink) })
+  }, { logger: pino(buildLogOptions('info'), sink) })
   await app.inject({
     url: '/v1/probe?name=s3cret',
     headers: { 'x-api-key': 's3cret', cookie: 's3cret', authorization: 's3cret' }
@@ -317,7 +317,7 @@ t.test('a route that logs its request shows neither its URL nor its key', async 
 
 t.test('what goes wrong in a route is answered in the envelope, whatever it is', async t => {
   for (const thrown of [new Error('s3cret'), new Failure('BACKEND_TIMEOUT', { cause: new Error('s3cret') })]) {
-    const { app } = await gatewayAround(t, () => { throw thrown })
+    const { app } = await startGatewayAround(t, () => { throw thrown })
     const response = await app.inject('/v1/probe')
     t.equal(response.statusCode, thrown instanceof Failure ? 504 : 500)
     t.notMatch(response.body, 's3cret')
@@ -328,7 +328,7 @@ t.test('what goes wrong in a route is answered in the envelope, whatever it is',
 t.test('a request that comes on a busy connection while the gateway closes gets its answer too', async t => {
   let release = () => {}
   const requested: string[] = []
-  const { app } = await gatewayAround(t, () => 1, {
+  const { app } = await startGatewayAround(t, () => 1, {
     fhir: async () => {},
     fhirOptions: async () => {},
     routes: [async scope => {
@@ -346,16 +346,16 @@ t.test('a request that comes on a busy connection while the gateway closes gets 
   const socket = connect(Number(url.port), url.hostname)
   let text = ''
   socket.on('data', chunk => { text += chunk })
-  const ask = (path: string) => socket.write(`GET ${path} HTTP/1.1\r\nhost: h\r\n\r\n`)
-  ask('/v1/slow')
+  const sendGet = (path: string) => socket.write(`GET ${path} HTTP/1.1\r\nhost: h\r\n\r\n`)
+  sendGet('/v1/slow')
   while (!requested.includes('slow')) await pause(5)
   const closed = app.close()
   await pause(50)
-  ask('/v1/fast')
+  sendGet('/v1/fast')
   while (!requested.includes('fast')) await pause(5)
   release()
   await Promise.all([closed, once(socket, 'close')])
-  t.match(answersIn(text), [
+  t.match(parseResponses(text), [
     { status: 200, body: { data: { slow: true } } },
     { status: 200, headers: { connection: 'close' }, body: { data: { fast: true } } }
   ])
@@ -364,23 +364,23 @@ t.test('a request that comes on a busy connection while the gateway closes gets 
 t.test(
   '/health/ready is 503 as long as anything stands against it, and from the moment at which the process is to end',
   async t => {
-    let isInTheWay = false
+    let isBlocked = false
     const readiness = new Readiness()
     readiness.addBlocker(() => false)
-    readiness.addBlocker(() => isInTheWay)
-    const { app } = await gatewayAround(t, () => 1, { readiness })
-    const ask = async () => {
+    readiness.addBlocker(() => isBlocked)
+    const { app } = await startGatewayAround(t, () => 1, { readiness })
+    const getReadyStatus = async () => {
       const response = await app.inject('/health/ready')
       t.equal(response.headers['cache-control'], 'no-store')
       return response.statusCode
     }
-    t.equal(await ask(), 200)
-    isInTheWay = true
-    t.equal(await ask(), 503)
-    isInTheWay = false
-    t.equal(await ask(), 200)
+    t.equal(await getReadyStatus(), 200)
+    isBlocked = true
+    t.equal(await getReadyStatus(), 503)
+    isBlocked = false
+    t.equal(await getReadyStatus(), 200)
     readiness.beginShutdown()
-    t.equal(await ask(), 503)
+    t.equal(await getReadyStatus(), 503)
     t.equal((await app.inject('/v1/probe')).statusCode, 200)
   }
 )
@@ -394,7 +394,7 @@ t.test('/health is 200 as long as the process can answer, and degraded with any 
     broken: async () => { throw new Error('s3cret') },
     slow: () => new Promise<never>(() => {})
   }
-  const { app } = await gatewayAround(t, () => 1, { checks, now: () => new Date(time), version: '1.2.3' })
+  const { app } = await startGatewayAround(t, () => 1, { checks, now: () => new Date(time), version: '1.2.3' })
   time = 90_000
   // Answered at all, since the slow check never is.
   const response = await app.inject('/health')
@@ -416,7 +416,7 @@ t.test('/health is 200 as long as the process can answer, and degraded with any 
   time += 6_000
   await app.inject('/health')
   t.equal(request, 2, 'and not for ever')
-  const { app: healthy } = await gatewayAround(t, () => 1, { checks: { good: checks.good } })
+  const { app: healthy } = await startGatewayAround(t, () => 1, { checks: { good: checks.good } })
   t.equal((await healthy.inject('/health')).json().data.status, 'ok')
 })
 
@@ -425,9 +425,9 @@ t.test(
   async t => {
     const { inject } = await startGateway(t)
     // On a busy machine a second may be too short for an answer; it is asked again after some.
-    const whenTestIsOk = async (ask: typeof inject) =>
-      await until(async () => (await ask('/health')).json().data.checks.testDatastore.status === 'ok')
-    await whenTestIsOk(inject)
+    const waitUntilTestIsOk = async (injectRequest: typeof inject) =>
+      await waitUntil(async () => (await injectRequest('/health')).json().data.checks.testDatastore.status === 'ok')
+    await waitUntilTestIsOk(inject)
     t.match((await inject('/health')).json().data, {
       status: 'ok',
       checks: { keys: { status: 'ok' }, testDatastore: { status: 'ok' }, liveDatastore: { status: 'ok' } }
@@ -440,13 +440,13 @@ t.test(
         routing: { dedicated: { 'org-1': 'hospital' } }
       }
     })
-    await whenTestIsOk(withDedicated.inject)
-    const shown = await withDedicated.inject('/health')
-    t.match(shown.json().data, {
+    await waitUntilTestIsOk(withDedicated.inject)
+    const dedicatedHealth = await withDedicated.inject('/health')
+    t.match(dedicatedHealth.json().data, {
       status: 'degraded',
       checks: { testDatastore: { status: 'ok' }, dedicatedDatastores: { status: 'degraded' } }
     })
-    t.notMatch(shown.body, /hospital|org-1/, "whose datastores there are is nobody's business")
+    t.notMatch(dedicatedHealth.body, /hospital|org-1/, "whose datastores there are is nobody's business")
     t.equal(health.statusCode, 200)
     t.match(health.json().data, {
       status: 'degraded',

@@ -21,9 +21,9 @@ async function withPatient (t: Test) {
 t.test('a date or entity tag of a read that cannot be read is ignored, and one that can is obeyed', async t => {
   const { id, get } = await withPatient(t)
   const later = new Date(Date.now() + 86_400_000)
-  const status = async (headers: Record<string, string>) => (await get(`/v1/fhir/Patient/${id}`, headers)).statusCode
+  const getStatus = async (headers: Record<string, string>) => (await get(`/v1/fhir/Patient/${id}`, headers)).statusCode
   for (const text of ['2037-01-01T00:00:00Z', '2037', 'tomorrow', '1', 'Thu, 01 Jan 2037', '']) {
-    t.equal(await status({ 'if-modified-since': text }), 200, text)
+    t.equal(await getStatus({ 'if-modified-since': text }), 200, text)
   }
   const [, day, month, year, time] = later.toUTCString().split(' ')
   const days = ['Sunday', 'Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday']
@@ -33,7 +33,7 @@ t.test('a date or entity tag of a read that cannot be read is ignored, and one t
     `${longDay}, ${day}-${month}-${year!.slice(2)} ${time} GMT`,
     `${longDay.slice(0, 3)} ${month} ${day!.replace(/^0/, ' ')} ${time} ${year}`
   ]) {
-    t.equal(await status({ 'if-modified-since': text }), 304, text)
+    t.equal(await getStatus({ 'if-modified-since': text }), 304, text)
   }
   for (const url of [`/v1/fhir/Patient/${id}`, `/v1/patients/${id}`, `/v1/patients/${id}?include=appointments`]) {
     for (const text of ['B^n', '"1', 'W/"a b"', '"1", x']) {
@@ -185,16 +185,16 @@ t.test('a path with a slash too many says so', async t => {
 
 t.test('a path that is spelled wrong is told the one that was meant, and none of its own words', async t => {
   const { id, get } = await withPatient(t)
-  const messageOf = async (url: string) => {
+  const fetchMessage = async (url: string) => {
     const response = await get(url)
     t.equal(response.statusCode, 404, url)
     return (response.json() as { readonly message: string }).message
   }
   for (const url of ['/v1/patient', `/v1/patient/${id}`, '/v1/Patients', '/v1/patiens?limit=1', `/v1/Patient/${id}/x`]) {
-    t.equal(await messageOf(url), 'Check the path; did you mean /v1/patients?', url)
+    t.equal(await fetchMessage(url), 'Check the path; did you mean /v1/patients?', url)
   }
   for (const url of [`/v1/patients/${id}/x`, '/v1/quite-another', '/v1/%F0%9F%98%80', '/v2/patient', '/patients', '/']) {
-    t.equal(await messageOf(url), 'Check the path and the id.', url)
+    t.equal(await fetchMessage(url), 'Check the path and the id.', url)
   }
-  t.match(await messageOf('/v1/patients/'), /slash/)
+  t.match(await fetchMessage('/v1/patients/'), /slash/)
 })

@@ -5,12 +5,12 @@ import { isDeepStrictEqual } from 'node:util'
 import Database from 'better-sqlite3'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
-import { digest, fingerprintOf, recordName, type IdempotentRequest } from '../../src/idempotency/digest.js'
+import { digest, computeFingerprint, computeRequestName, type IdempotentRequest } from '../../src/idempotency/digest.js'
 import { readIdempotencyKey } from '../../src/idempotency/header.js'
 import { IdempotencyStore, type IdempotencyClaim } from '../../src/idempotency/keyed-requests.js'
 import { RequestFile } from '../../src/idempotency/request-file.js'
 import { ExactNumber } from '../../src/json/json.js'
-import { failureOf } from '../tenant-guard/guarded.js'
+import { catchFailure } from '../tenant-guard/guarded.js'
 
 const hourMs = 3_600_000
 const request: IdempotentRequest = {
@@ -22,7 +22,7 @@ const request: IdempotentRequest = {
   body: { lastName: 'Byron-secret' }
 }
 
-function opened (t: Test, prepare: (file: string) => void = () => {}) {
+function openStore (t: Test, prepare: (file: string) => void = () => {}) {
   const directory = mkdtempSync(join(tmpdir(), 'clinigate-keyed-'))
   const clock = { ms: Date.parse('2026-03-14T12:00:00Z') }
   const file = join(directory, 'idempotency.db')
@@ -71,14 +71,14 @@ t.test('a file of an earlier version keeps its requests, and a later one is refu
   const columns = `name TEXT PRIMARY KEY, fingerprint TEXT NOT NULL, first_seen_at INTEGER NOT NULL,
     intent_version TEXT, intent_content TEXT, result_id TEXT, result_version TEXT`
   for (const more of ['', ', result_warnings TEXT']) {
-    const { claimed, rows } = opened(t, file => {
+    const { claimed, rows } = openStore(t, file => {
       const database = new Database(file)
       database.exec(`CREATE TABLE keyed_request (${columns}${more}) STRICT, WITHOUT ROWID; PRAGMA user_version = 1;
         CREATE INDEX keyed_request_by_age ON keyed_request (first_seen_at)`)
       const seenAt = Date.parse('2026-03-14T11:00:00Z')
       database
         .prepare('INSERT INTO keyed_request (name, fingerprint, first_seen_at, result_id) VALUES (?, ?, ?, ?)')
-        .run(recordName(request), fingerprintOf(request), seenAt, '7')
+        .run(computeRequestName(request), computeFingerprint(request), seenAt, '7')
       database.close()
     })
     await claimed(claim => t.strictSame([claim.result, rows()], [{ id: '7' }, 1]))
@@ -86,16 +86,16 @@ t.test('a file of an earlier version keeps its requests, and a later one is refu
     await claimed(claim => claim.finish({ id: '8', warnings }), { key: 'new' })
     await claimed(claim => t.strictSame(claim.result, { id: '8', warnings }), { key: 'new' })
   }
-  const later = (file: string): void => {
+  const writeLaterVersion = (file: string): void => {
     const database = new Database(file)
     database.pragma('user_version = 99')
     database.close()
   }
-  t.throws(() => opened(t, later), { name: 'SchemaVersionError', message: /version 99/ })
+  t.throws(() => openStore(t, writeLaterVersion), { name: 'SchemaVersionError', message: /version 99/ })
 })
 
 t.test('what was found out about a request outlasts the process', async t => {
-  const { claimed, reopen } = opened(t)
+  const { claimed, reopen } = openStore(t)
   await claimed(async claim => {
     t.strictSame([claim.result, claim.intent], [undefined, undefined])
     await claim.intend({ version: '3', content: claim.digestOf({ a: 1 }) })
@@ -122,11 +122,11 @@ t.test('what was found out about a request outlasts the process', async t => {
 })
 
 t.test('a claim is let go of however the work ends', async t => {
-  const { claimed } = opened(t)
+  const { claimed } = openStore(t)
   await t.rejects(claimed(() => { throw new Error('broken') }), { message: 'broken' })
   await claimed(async () => {
-    t.equal((await failureOf(claimed(() => t.fail('performed twice')))).code, 'CONFLICT')
-    t.equal((await failureOf(claimed(() => t.fail('performed'), { body: 1 }))).code, 'IDEMPOTENCY_KEY_REUSED')
+    t.equal((await catchFailure(claimed(() => t.fail('performed twice')))).code, 'CONFLICT')
+    t.equal((await catchFailure(claimed(() => t.fail('performed'), { body: 1 }))).code, 'IDEMPOTENCY_KEY_REUSED')
     await claimed(() => t.pass('another tenant'), { tenantId: 'u' })
     await claimed(() => t.pass('the other mode'), { mode: 'live' })
   })
@@ -134,7 +134,7 @@ t.test('a claim is let go of however the work ends', async t => {
 })
 
 t.test('a request is forgotten after 24 hours, and expired ones do not pile up', async t => {
-  const { clock, claimed, rows, reopen } = opened(t)
+  const { clock, claimed, rows, reopen } = openStore(t)
   for (let number = 0; number < 50; number++) {
     await claimed(claim => claim.finish({ id: '1' }), { key: `old-${number}` })
   }
@@ -155,16 +155,16 @@ t.test('a request is forgotten after 24 hours, and expired ones do not pile up',
 })
 
 t.test('neither a key nor anything of a record is stored', async t => {
-  const { claimed, bytes } = opened(t)
+  const { claimed, bytes } = openStore(t)
   await claimed(claim => claim.intend({ version: '1', content: claim.digestOf({ name: 'Byron-secret' }) }))
   t.notMatch(bytes(), 'secret')
   await claimed(claim => t.not(claim.digestOf({ a: 1 }), digest('content', 'guess', { a: 1 })), { key: 'another' })
 })
 
 t.test('two requests are one when all that decides what is done is equal', async t => {
-  const same = (changes: Partial<IdempotentRequest>): boolean =>
-    fingerprintOf({ ...request, ...changes }) === fingerprintOf(request)
-  t.ok(same({ body: { lastName: 'Byron-secret' } }))
+  const hasSameFingerprint = (changes: Partial<IdempotentRequest>): boolean =>
+    computeFingerprint({ ...request, ...changes }) === computeFingerprint(request)
+  t.ok(hasSameFingerprint({ body: { lastName: 'Byron-secret' } }))
   for (const changes of [
     { method: 'PATCH' },
     { route: 'persons' },
@@ -174,7 +174,7 @@ t.test('two requests are one when all that decides what is done is equal', async
     { body: { lastName: 'X' } },
     { body: [request.body] },
     { body: undefined }
-  ]) { t.notOk(same(changes)) }
+  ]) { t.notOk(hasSameFingerprint(changes)) }
   const numbers = ['1', '1.0', '1.00', '1e0'].map(text => digest({ value: new ExactNumber(text) }))
   t.equal(new Set(numbers).size, 4, 'numbers count by their text')
   fc.assert(fc.property(fc.dictionary(fc.string(), fc.jsonValue()), fc.infiniteStream(fc.integer()), (body, random) => {
@@ -190,7 +190,7 @@ t.test('two requests are one when all that decides what is done is equal', async
     fc.property(
       fc.jsonValue(),
       fc.jsonValue(),
-      (a, b) => (digest(a) === digest(b)) === isDeepStrictEqual(asSent(a), asSent(b))
+      (a, b) => (digest(a) === digest(b)) === isDeepStrictEqual(roundTripJson(a), roundTripJson(b))
     )
   )
 })
@@ -208,18 +208,18 @@ t.test('a key is one header', async t => {
   }
 })
 
-const asSent = (value: unknown): unknown => JSON.parse(JSON.stringify(value))
+const roundTripJson = (value: unknown): unknown => JSON.parse(JSON.stringify(value))
 
 t.test(
   'while nothing can be noted down nothing is done, in words that say so, and what was done is answered',
   async t => {
-    const { claimed, refuse } = opened(t)
+    const { claimed, refuse } = openStore(t)
     const nothing = { code: 'BACKEND_UNAVAILABLE', message: /^Nothing was done/, headers: { 'retry-after': '5' } }
     const letInsert = refuse('INSERT')
-    t.match(await failureOf(claimed(() => t.fail('it is not performed'))), nothing)
+    t.match(await catchFailure(claimed(() => t.fail('it is not performed'))), nothing)
     letInsert()
     const letUpdate = refuse('UPDATE')
-    t.match(await failureOf(claimed(claim => claim.intend({ version: '1', content: 'c' }))), nothing)
+    t.match(await catchFailure(claimed(claim => claim.intend({ version: '1', content: 'c' }))), nothing)
     t.equal(
       await claimed(async claim => {
         await claim.finish({ id: '7' })

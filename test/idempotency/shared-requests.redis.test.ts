@@ -4,8 +4,8 @@ import type { IdempotentRequest } from '../../src/idempotency/digest.js'
 import { IdempotencyStore, type IdempotencyClaim } from '../../src/idempotency/keyed-requests.js'
 import { SharedRequests } from '../../src/idempotency/shared-requests.js'
 import { startRedis } from '../harness/redis.js'
-import { until } from '../harness/until.js'
-import { failureOf } from '../tenant-guard/guarded.js'
+import { waitUntil } from '../harness/until.js'
+import { catchFailure } from '../tenant-guard/guarded.js'
 
 const server = await startRedis(t)
 const leaseMs = 400
@@ -19,7 +19,7 @@ const request: IdempotentRequest = {
   body: { lastName: 'Byron-secret' }
 }
 
-async function opened (t: Test) {
+async function openStores (t: Test) {
   const redis = new Redis(server.url)
   t.after(() => redis.disconnect())
   await redis.flushall()
@@ -37,11 +37,11 @@ async function opened (t: Test) {
 }
 
 t.test('a request is claimed for as long as it is performed', async t => {
-  const { first, other } = await opened(t)
+  const { first, other } = await openStores(t)
   await first.perform(async () => {
     const startedAt = performance.now()
-    await until(async () => {
-      t.equal((await failureOf(other.perform(async () => t.fail('performed twice')))).code, 'CONFLICT')
+    await waitUntil(async () => {
+      t.equal((await catchFailure(other.perform(async () => t.fail('performed twice')))).code, 'CONFLICT')
       return performance.now() - startedAt > 2 * leaseMs
     })
   })
@@ -49,8 +49,8 @@ t.test('a request is claimed for as long as it is performed', async t => {
 })
 
 t.test('a gateway that was halted for long writes no change any more, since another one may have taken over', async t => {
-  const { first, other } = await opened(t)
-  const failure = await failureOf(first.perform(async claim => {
+  const { first, other } = await openStores(t)
+  const failure = await catchFailure(first.perform(async claim => {
     // Its lease is not renewed any more.
     first.storage.close()
     const takeOver = async (): Promise<boolean> => {
@@ -60,7 +60,7 @@ t.test('a gateway that was halted for long writes no change any more, since anot
       })
       return await taken.catch(() => false)
     }
-    await until(takeOver)
+    await waitUntil(takeOver)
     await claim.finish({ id: 'of the halted gateway' })
     await claim.intend({ version: '3', content: 'of the halted gateway' })
   }))
@@ -70,7 +70,7 @@ t.test('a gateway that was halted for long writes no change any more, since anot
 })
 
 t.test('neither a key nor anything of a record is in Redis, and nothing stays there for good', async t => {
-  const { redis, first } = await opened(t)
+  const { redis, first } = await openStores(t)
   await first.perform(async claim => {
     await claim.intend({ version: '1', content: claim.digestOf(request.body) })
     await claim.finish({ id: '7', version: '2' })

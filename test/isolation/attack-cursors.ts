@@ -12,8 +12,8 @@ interface Parts {
 }
 
 /** Real cursors of everybody and everything, and what becomes of them when somebody meddles. */
-export async function cursorsOf ({ gateway, keys, names, test }: Parts): Promise<Names> {
-  const next = async (who: string, path: string): Promise<string> => {
+export async function collectCursors ({ gateway, keys, names, test }: Parts): Promise<Names> {
+  const fetchNextCursor = async (who: string, path: string): Promise<string> => {
     const response = await gateway.inject({ method: 'GET', url: `/v1/${path}`, headers: { 'x-api-key': keys[who]! } })
     const { link = [], data } = JSON.parse(response.body)
     const cursor =
@@ -24,17 +24,17 @@ export async function cursorsOf ({ gateway, keys, names, test }: Parts): Promise
     }
     return cursor
   }
-  const cursor = await next('attacker', 'fhir/Patient?_count=1')
+  const cursor = await fetchNextCursor('attacker', 'fhir/Patient?_count=1')
   const middle = Math.floor(cursor.length / 2)
   return {
     cursor,
-    theirCursor: await next('victim', 'fhir/Patient?_count=1'),
-    liveCursor: await next('live', 'fhir/Patient?_count=1'),
-    practitionerCursor: await next('attacker', 'fhir/Practitioner?_count=1'),
-    simpleCursor: await next('attacker', 'patients?count=1'),
-    historyCursor: await next('attacker', `fhir/Patient/${names.ownEdit}/_history?_count=1`),
-    theirHistoryCursor: await next('victim', `fhir/Patient/${names.theirs}/_history?_count=1`),
-    otherHistoryCursor: await next('attacker', `fhir/Basic/${names.inherited}/_history?_count=1`),
+    theirCursor: await fetchNextCursor('victim', 'fhir/Patient?_count=1'),
+    liveCursor: await fetchNextCursor('live', 'fhir/Patient?_count=1'),
+    practitionerCursor: await fetchNextCursor('attacker', 'fhir/Practitioner?_count=1'),
+    simpleCursor: await fetchNextCursor('attacker', 'patients?count=1'),
+    historyCursor: await fetchNextCursor('attacker', `fhir/Patient/${names.ownEdit}/_history?_count=1`),
+    theirHistoryCursor: await fetchNextCursor('victim', `fhir/Patient/${names.theirs}/_history?_count=1`),
+    otherHistoryCursor: await fetchNextCursor('attacker', `fhir/Basic/${names.inherited}/_history?_count=1`),
     tamperedCursor: `${cursor.slice(0, middle)}${cursor[middle] === 'A' ? 'B' : 'A'}${cursor.slice(middle + 1)}`,
     cutCursor: cursor.slice(0, -4),
     longCursor: `${cursor}AAAA`,
@@ -42,12 +42,12 @@ export async function cursorsOf ({ gateway, keys, names, test }: Parts): Promise
     forgedCursor: Buffer.from(
       JSON.stringify({ link: `Patient?_id=${names.theirs}`, count: 1, expires: 9e15 })
     ).toString('base64url'),
-    theirPages: await pagesOf(test, names.theirTenant!)
+    theirPages: await fetchPageToken(test, names.theirTenant!)
   }
 }
 
 /** The server's own token for the next page of the other's records: whoever has it may read on. */
-async function pagesOf (server: FhirServer, tenantId: string): Promise<string> {
+async function fetchPageToken (server: FhirServer, tenantId: string): Promise<string> {
   const { body } = await server.send(
     'GET',
     `Patient?_tag=${encodeURIComponent(`${tenantSystem}|${tenantId}`)}&_count=1`

@@ -7,7 +7,7 @@ import { publicUrl, type AttackWorld } from './attack-world.js'
 const insides =
   /\bHAPI\b|hapi-?fhir|\bJetty\b|ca\.uhn|java\.|org\.h2|Hibernate|_getpages=|SQLITE|\bat \S+ \(\S+:\d+:\d+\)|node_modules/
 
-const answerHeaders = new Set([
+const responseHeaders = new Set([
   'allow',
   'cache-control',
   'connection',
@@ -47,33 +47,33 @@ const callHeaders = new Set([
 ])
 
 /** What is wrong with the answer to one request; empty when nothing is. */
-export function judged (world: AttackWorld, attack: Attack, outcome: Outcome): string[] {
-  const whole = `${outcome.status}\n${JSON.stringify(outcome.headers)}\n${outcome.text}`
-  const readings = [whole, unescaped(whole), percentDecoded(whole)]
-  const shows = (text: string): boolean => readings.some(reading => reading.includes(text))
+export function findProblems (world: AttackWorld, attack: Attack, outcome: Outcome): string[] {
+  const fullText = `${outcome.status}\n${JSON.stringify(outcome.headers)}\n${outcome.text}`
+  const readings = [fullText, unescapeJson(fullText), decodePercent(fullText)]
+  const isShown = (text: string): boolean => readings.some(reading => reading.includes(text))
   const allowed = [attack.status].flat()
   return [
     ...(allowed.includes(outcome.status)
       ? []
       : [`answered ${outcome.status} in place of ${allowed.join(' or ')}: ${outcome.text.slice(0, 300)}`]),
-    ...secretsFor(world, attack, outcome)
-      .filter(shows)
+    ...selectSecrets(world, attack, outcome)
+      .filter(isShown)
       .map(secret => `shows ${nameOf(world, secret)}`),
-    ...(shows(world.names.backend!) && !percentDecoded(outcome.sent).includes(world.names.backend!)
+    ...(isShown(world.names.backend!) && !decodePercent(outcome.sent).includes(world.names.backend!)
       ? ['shows the URL of the datastore']
       : []),
-    ...(insides.test(whole) ? [`shows the inside: ${insides.exec(whole)![0]}`] : []),
+    ...(insides.test(fullText) ? [`shows the inside: ${insides.exec(fullText)![0]}`] : []),
     ...(attack.shows ?? [])
-      .filter(text => !shows(text))
+      .filter(text => !isShown(text))
       .map(text => `lacks ${nameOf(world, text)}: ${outcome.text.slice(0, 300)}`),
-    ...(attack.hides ?? []).filter(shows).map(text => `shows ${nameOf(world, text)}`),
+    ...(attack.hides ?? []).filter(isShown).map(text => `shows ${nameOf(world, text)}`),
     ...Object.keys(outcome.headers)
-      .filter(name => !answerHeaders.has(name))
+      .filter(name => !responseHeaders.has(name))
       .map(name => `has the header ${name}`),
     ...['location', 'content-location']
       .filter(name => !(outcome.headers[name] ?? publicUrl).startsWith(publicUrl))
       .map(name => `leads elsewhere by ${name}`),
-    ...outcome.calls.flatMap(call => wrongWith(world, attack, call))
+    ...outcome.calls.flatMap(call => checkCall(world, attack, call))
   ]
 }
 
@@ -81,13 +81,13 @@ export function judged (world: AttackWorld, attack: Attack, outcome: Outcome): s
  * What the sender itself named is no secret to it; that it is not confirmed either, the comparison with an unknown name
  * shows.
  */
-function secretsFor ({ secrets, names }: AttackWorld, { as }: Attack, { sent }: Outcome): readonly string[] {
+function selectSecrets ({ secrets, names }: AttackWorld, { as }: Attack, { sent }: Outcome): readonly string[] {
   if (as === 'victim') return []
-  const said = percentDecoded(sent)
+  const decodedRequest = decodePercent(sent)
   return secrets.filter(
     secret =>
       !sent.includes(secret) &&
-      !said.includes(secret) &&
+      !decodedRequest.includes(secret) &&
       !(as === 'live' && [names.liveMark, names.liveOnly, names.liveTwo].includes(secret))
   )
 }
@@ -95,17 +95,17 @@ function secretsFor ({ secrets, names }: AttackWorld, { as }: Attack, { sent }: 
 /**
  * What is wrong with a request to the datastore: every search has the sender's tag, and no header is the sender's own.
  */
-function wrongWith ({ names }: AttackWorld, { as }: Attack, { method, path, headers, body }: Call): string[] {
+function checkCall ({ names }: AttackWorld, { as }: Attack, { method, path, headers, body }: Call): string[] {
   const tag = `_tag=${tenantSystem}|${as === 'victim' ? names.theirTenant : names.ownTenant}`
-  const decoded = percentDecoded(path)
+  const decoded = decodePercent(path)
   const isSearch =
     /^\/fhir\/[A-Z][A-Za-z]+(?:\/_search)?(?:\?|$)/.test(path) && (method === 'GET' || path.includes('_search'))
   return [
     ...(isSearch && !decoded.includes(tag) ? [`searches without the tag: ${method} ${decoded}`] : []),
-    ...(isSearch && method === 'POST' && !percentDecoded(body).includes(tag)
+    ...(isSearch && method === 'POST' && !decodePercent(body).includes(tag)
       ? [`searches by form without the tag in the form: ${decoded}`]
       : []),
-    ...(headers['if-none-exist'] !== undefined && !percentDecoded(headers['if-none-exist']).includes(tag)
+    ...(headers['if-none-exist'] !== undefined && !decodePercent(headers['if-none-exist']).includes(tag)
       ? ['creates on a condition without the tag']
       : []),
     ...Object.entries(headers)
@@ -116,7 +116,7 @@ function wrongWith ({ names }: AttackWorld, { as }: Attack, { method, path, head
 }
 
 /** An answer without what differs from request to request; `variant` is what the sender named. */
-export function said ({ status, headers, text, calls }: Outcome, variant: string): string {
+export function formatComparable ({ status, headers, text, calls }: Outcome, variant: string): string {
   // What was made has an id and a time of its own.
   if (status === 201 || text.includes('"status":"201 ')) return `${calls.length} calls [${status}]`
   const { 'x-request-id': _, 'x-timestamp': __, date: ___, ...others } = headers
@@ -133,12 +133,12 @@ function nameOf ({ names }: AttackWorld, text: string): string {
   return Object.entries(names).find(([, value]) => value === text)?.[0] ?? text
 }
 
-function unescaped (text: string): string {
+function unescapeJson (text: string): string {
   return text
     .replace(/\\u([0-9a-f]{4})/gi, (_, code: string) => String.fromCharCode(parseInt(code, 16)))
     .replaceAll('\\/', '/')
 }
 
-function percentDecoded (text: string): string {
+function decodePercent (text: string): string {
   return text.replace(/%([0-9a-f]{2})/gi, (_, code: string) => String.fromCharCode(parseInt(code, 16)))
 }

@@ -4,10 +4,10 @@
  * when there was a finding, with 2 when the attacks could not be sent.
  */
 import { parseArgs } from 'node:util'
-import { attackWorld } from './attacks.js'
+import { startAttackWorld } from './attacks.js'
 import { attacks } from './attacks/index.js'
-import { runAttack, untouchableState, wrongWithOwn, type Finding } from './run-attacks.js'
-import { sandboxStores } from './sandbox-stores.js'
+import { runAttack, readUntouchableState, checkOwnRecords, type Finding } from './run-attacks.js'
+import { startSandboxStores } from './sandbox-stores.js'
 import type { AttackWorld, Stores } from './attack-world.js'
 import { handOverOnHapi } from './failover.js'
 
@@ -20,26 +20,26 @@ const { values: { first, all, hapi }, positionals } = parseArgs({ options, allow
 const closers: Array<() => unknown> = []
 const t = { after: (close: () => unknown) => { closers.unshift(close) } } as never
 
-async function * findings (world: AttackWorld): AsyncGenerator<Finding> {
+async function * runSections (world: AttackWorld): AsyncGenerator<Finding> {
   const others =
     all || positionals.length === 0 ? Object.keys(attacks).filter(name => !positionals.includes(name)) : []
   for (const name of [...positionals, ...others]) {
     const section = attacks[name]!
-    const before = await untouchableState(world)
+    const before = await readUntouchableState(world)
     for (const attack of section) yield await runAttack(world, attack)
-    if (await untouchableState(world) !== before) yield { attack: { row: name, send: 'the section as a whole', status: 0 }, problems: ['what is another\'s was changed'] }
+    if (await readUntouchableState(world) !== before) yield { attack: { row: name, send: 'the section as a whole', status: 0 }, problems: ['what is another\'s was changed'] }
   }
-  yield { attack: { row: 'at the end', send: 'what the attacker stored', status: 0 }, problems: await wrongWithOwn(world) }
+  yield { attack: { row: 'at the end', send: 'what the attacker stored', status: 0 }, problems: await checkOwnRecords(world) }
 }
 
-async function stores (): Promise<Stores> {
-  const sandbox = await sandboxStores(t)
+async function openStores (): Promise<Stores> {
+  const sandbox = await startSandboxStores(t)
   return hapi === undefined ? sandbox : { ...sandbox, kind: 'hapi', testUrl: hapi, handOver: handOverOnHapi }
 }
 
 async function run (): Promise<number> {
   let found = 0
-  for await (const { attack, problems } of findings(await attackWorld(t, await stores()))) {
+  for await (const { attack, problems } of runSections(await startAttackWorld(t, await openStores()))) {
     if (problems.length === 0) continue
     found++
     console.log(

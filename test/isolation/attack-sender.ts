@@ -1,5 +1,5 @@
 import diagnostics from 'node:diagnostics_channel'
-import { answersIn, exchangeRaw } from '../harness/raw-http.js'
+import { parseResponses, exchangeRaw } from '../harness/raw-http.js'
 import type { Attack } from './attacks/attack.js'
 import type { AttackWorld } from './attack-world.js'
 import { probePath } from '../../src/backends/http-backend.js'
@@ -24,14 +24,14 @@ export interface Outcome {
 
 /** Sends an attack byte for byte, with `requestId` so that its lines in the log are known. */
 export async function sendAttack ({ gateway, keys }: AttackWorld, attack: Attack, requestId: string): Promise<Outcome> {
-  const sent = bytesOf(attack, { key: keys[attack.as ?? 'attacker'], requestId })
-  const { result, calls } = await watched(() => exchangeRaw(gateway.url, sent))
-  const answer = answersIn(result).find(({ status }) => status >= 200)
-  if (answer === undefined) throw new Error(`${attack.row}: no answer to ${attack.send}`)
-  return { sent: sent.toString(), status: answer.status, headers: answer.headers, text: answer.text, calls }
+  const sent = toBytes(attack, { key: keys[attack.as ?? 'attacker'], requestId })
+  const { result, calls } = await watchCalls(() => exchangeRaw(gateway.url, sent))
+  const response = parseResponses(result).find(({ status }) => status >= 200)
+  if (response === undefined) throw new Error(`${attack.row}: no answer to ${attack.send}`)
+  return { sent: sent.toString(), status: response.status, headers: response.headers, text: response.text, calls }
 }
 
-function bytesOf (
+function toBytes (
   { send, headers = [], body, http = '1.1' }: Attack,
   { key, requestId }: { readonly key: string | undefined; readonly requestId: string }
 ): Buffer {
@@ -67,7 +67,7 @@ interface Created {
 }
 
 /** Runs something and tells which requests this process's HTTP client made meanwhile. */
-export async function watched<T> (
+export async function watchCalls<T> (
   work: () => Promise<T>
 ): Promise<{ readonly result: T; readonly calls: readonly Call[] }> {
   const calls: Call[] = []
@@ -78,7 +78,7 @@ export async function watched<T> (
     calls.push({
       method,
       path,
-      headers: headersIn(headers),
+      headers: parseHeaders(headers),
       body: typeof body === 'string' ? body : Buffer.isBuffer(body) ? body.toString() : ''
     })
   }
@@ -90,7 +90,7 @@ export async function watched<T> (
   }
 }
 
-function headersIn (headers: string | readonly string[]): Record<string, string> {
+function parseHeaders (headers: string | readonly string[]): Record<string, string> {
   const pairs =
     typeof headers === 'string'
       ? headers

@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import type { FhirResource } from '../../src/mappings/fhir.js'
 import type { TestGateway } from '../harness/gateway.js'
-import { fhirServer, tenantSystem, type FhirServer } from '../harness/fhir-server.js'
+import { createFhirClient, tenantSystem, type FhirServer } from '../harness/fhir-server.js'
 import type { Names } from './attacks/attack.js'
-import { cursorsOf } from './attack-cursors.js'
-import { crossed, dataOf, planted, plantedTypes, tagOf, type PlantedType, type Planting } from './planted.js'
+import { collectCursors } from './attack-cursors.js'
+import { buildCrossedObservation, toBinaryData, buildPlantedRecords, plantedTypes, tagOf, type PlantedType, type Planting } from './planted.js'
 
 /** The gateway's address as clients know it, which is not where it listens. */
 export const publicUrl = 'https://gateway.test'
@@ -70,42 +70,42 @@ const markNames = [
 export async function makeAttackWorld (gateway: TestGateway, stores: Stores): Promise<AttackWorld> {
   const owner = await gateway.createKey()
   const victim = await gateway.createKey()
-  const ofOwner = async (request: object): Promise<string> =>
+  const createOwnerKey = async (request: object): Promise<string> =>
     (await gateway.createKey({ tenantId: owner.tenantId, ...request })).secret
   const keys = {
     attacker: owner.secret,
     victim: victim.secret,
-    reader: await ofOwner({ scopes: ['read'] }),
-    writer: await ofOwner({ scopes: ['write'] }),
-    live: await ofOwner({ mode: 'live' })
+    reader: await createOwnerKey({ scopes: ['read'] }),
+    writer: await createOwnerKey({ scopes: ['write'] }),
+    live: await createOwnerKey({ mode: 'live' })
   }
   const made = Object.fromEntries([
     ...idNames.map(name => [name, newId()]),
     ...markNames.map(name => [name, newMark()])
   ])
-  const [test, live] = [fhirServer(stores.testUrl), fhirServer(stores.liveUrl)]
+  const [test, live] = [createFhirClient(stores.testUrl), createFhirClient(stores.liveUrl)]
   const tenants = { own: tagOf(owner.tenantId), theirs: tagOf(victim.tenantId) }
   const plot = new Plot(made, tenants)
   await plant(plot, { test, live, handOver: stores.handOver })
   await remember(gateway, { key: keys.attacker, id: made.own! })
   const names = {
     ...made,
-    ...spellingsOf(made),
+    ...buildSpellings(made),
     ownTenant: owner.tenantId,
     theirTenant: victim.tenantId,
     ownKey: keys.attacker,
     ownKeyAsLive: keys.attacker.replace('_test_', '_live_'),
-    ownData: dataOf(made.ownMark!),
+    ownData: toBinaryData(made.ownMark!),
     backend: stores.testUrl
   }
   return {
     kind: stores.kind,
     gateway,
-    names: { ...names, ...(await cursorsOf({ gateway, keys, names, test })) },
+    names: { ...names, ...(await collectCursors({ gateway, keys, names, test })) },
     keys,
     secrets: [
       ...secretNames.map(name => made[name]!),
-      ...secretMarks.map(name => dataOf(made[name]!)),
+      ...secretMarks.map(name => toBinaryData(made[name]!)),
       victim.tenantId
     ],
     test,
@@ -138,7 +138,7 @@ class Plot {
     readonly tenants: { readonly own: Planting['tags'][number]; readonly theirs: Planting['tags'][number] }
   ) {}
 
-  of (id: string, mark: string, tags: Planting['tags']): Planting {
+  buildPlanting (id: string, mark: string, tags: Planting['tags']): Planting {
     return {
       id: this.names[id]!,
       mark: this.names[mark]!,
@@ -153,25 +153,25 @@ interface Ground { readonly test: FhirServer, readonly live: FhirServer, readonl
 async function plant (plot: Plot, { test, live, handOver }: Ground): Promise<void> {
   const { own, theirs } = plot.tenants
   const records = [
-    ...planted(plot.of('own', 'ownMark', [own])),
-    ...planted(plot.of('ownEdit', 'ownMark', [own]), ['Practitioner', 'Patient']),
-    ...planted(plot.of('ownDelete', 'ownMark', [own]), ['Basic']),
-    ...planted(plot.of('ownGone', 'ownMark', [own])),
-    ...planted(plot.of('theirs', 'theirMark', [theirs])),
-    ...planted(plot.of('theirsTwo', 'theirMark', [theirs]), ['Practitioner', 'Patient']),
-    ...planted(plot.of('theirsGone', 'theirMark', [theirs])),
-    ...planted(plot.of('beyond', 'beyondMark', [theirs]), ['Practitioner', 'Patient']),
-    ...planted(plot.of('untagged', 'untaggedMark', [])),
-    ...planted(plot.of('twoTags', 'twoTagsMark', [own, theirs]), doubtful),
-    ...planted(
-      plot.of('lookalike', 'lookalikeMark', [own, { ...theirs, system: tenantSystem.toUpperCase() }]),
+    ...buildPlantedRecords(plot.buildPlanting('own', 'ownMark', [own])),
+    ...buildPlantedRecords(plot.buildPlanting('ownEdit', 'ownMark', [own]), ['Practitioner', 'Patient']),
+    ...buildPlantedRecords(plot.buildPlanting('ownDelete', 'ownMark', [own]), ['Basic']),
+    ...buildPlantedRecords(plot.buildPlanting('ownGone', 'ownMark', [own])),
+    ...buildPlantedRecords(plot.buildPlanting('theirs', 'theirMark', [theirs])),
+    ...buildPlantedRecords(plot.buildPlanting('theirsTwo', 'theirMark', [theirs]), ['Practitioner', 'Patient']),
+    ...buildPlantedRecords(plot.buildPlanting('theirsGone', 'theirMark', [theirs])),
+    ...buildPlantedRecords(plot.buildPlanting('beyond', 'beyondMark', [theirs]), ['Practitioner', 'Patient']),
+    ...buildPlantedRecords(plot.buildPlanting('untagged', 'untaggedMark', [])),
+    ...buildPlantedRecords(plot.buildPlanting('twoTags', 'twoTagsMark', [own, theirs]), doubtful),
+    ...buildPlantedRecords(
+      plot.buildPlanting('lookalike', 'lookalikeMark', [own, { ...theirs, system: tenantSystem.toUpperCase() }]),
       doubtful
     ),
-    crossed(plot.of('crossing', 'ownMark', [own]), plot.names.beyond!, plot.names.beyond!),
-    crossed(plot.of('intruder', 'intruderCode', [theirs]), plot.names.own!, plot.names.theirs!)
+    buildCrossedObservation(plot.buildPlanting('crossing', 'ownMark', [own]), plot.names.beyond!, plot.names.beyond!),
+    buildCrossedObservation(plot.buildPlanting('intruder', 'intruderCode', [theirs]), plot.names.own!, plot.names.theirs!)
   ]
-  await inOne(test, 'PUT', records)
-  await inOne(
+  await sendTransaction(test, 'PUT', records)
+  await sendTransaction(
     test,
     'PUT',
     records
@@ -181,11 +181,11 @@ async function plant (plot: Plot, { test, live, handOver }: Ground): Promise<voi
       .map(record => ({ ...record, gender: 'other' }))
   )
   const gone = [plot.names.ownGone, plot.names.theirsGone]
-  await inOne(test, 'DELETE', records.filter(({ id }) => gone.includes(id)))
-  await handOver(test, ...former(plot))
-  await inOne(live, 'PUT', [
-    ...planted(plot.of('liveOnly', 'liveMark', [own])),
-    ...planted(plot.of('liveTwo', 'liveMark', [own]), ['Practitioner', 'Patient'])
+  await sendTransaction(test, 'DELETE', records.filter(({ id }) => gone.includes(id)))
+  await handOver(test, ...buildInherited(plot))
+  await sendTransaction(live, 'PUT', [
+    ...buildPlantedRecords(plot.buildPlanting('liveOnly', 'liveMark', [own])),
+    ...buildPlantedRecords(plot.buildPlanting('liveTwo', 'liveMark', [own]), ['Practitioner', 'Patient'])
   ])
   const harmed = records.filter(
     ({ meta }) =>
@@ -204,15 +204,15 @@ async function plant (plot: Plot, { test, live, handOver }: Ground): Promise<voi
  */
 const doubtful: readonly PlantedType[] = ['Flag']
 
-function former (plot: Plot): [FhirResource, FhirResource] {
+function buildInherited (plot: Plot): [FhirResource, FhirResource] {
   const [before, after] = [
-    plot.of('inherited', 'theirMark', [plot.tenants.theirs]),
-    plot.of('inherited', 'ownMark', [plot.tenants.own])
-  ].map(planting => planted(planting, ['Basic'])[0]!)
+    plot.buildPlanting('inherited', 'theirMark', [plot.tenants.theirs]),
+    plot.buildPlanting('inherited', 'ownMark', [plot.tenants.own])
+  ].map(planting => buildPlantedRecords(planting, ['Basic'])[0]!)
   return [before!, after!]
 }
 
-async function inOne (server: FhirServer, method: 'PUT' | 'DELETE', records: readonly FhirResource[]): Promise<void> {
+async function sendTransaction (server: FhirServer, method: 'PUT' | 'DELETE', records: readonly FhirResource[]): Promise<void> {
   const order = (record: FhirResource): number => plantedTypes.indexOf(record.resourceType as PlantedType)
   const sorted = records.toSorted((a, b) => method === 'PUT' ? order(a) - order(b) : order(b) - order(a))
   const entry = sorted.map(record => ({
@@ -236,13 +236,13 @@ async function remember (
   }
 }
 
-function spellingsOf ({ own = '', theirs = '' }: Names): Names {
-  const encoded = (text: string, percent: string): string =>
+function buildSpellings ({ own = '', theirs = '' }: Names): Names {
+  const percentEncode = (text: string, percent: string): string =>
     [...text].map(char => `${percent}${char.charCodeAt(0).toString(16)}`).join('')
   return {
-    ownEncoded: encoded(own, '%'),
-    theirsEncoded: encoded(theirs, '%'),
-    ownEncodedTwice: encoded(own, '%25'),
-    theirsEncodedTwice: encoded(theirs, '%25')
+    ownEncoded: percentEncode(own, '%'),
+    theirsEncoded: percentEncode(theirs, '%'),
+    ownEncodedTwice: percentEncode(own, '%25'),
+    theirsEncodedTwice: percentEncode(theirs, '%25')
   }
 }

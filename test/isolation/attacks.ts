@@ -2,12 +2,12 @@ import type { Test } from 'tap'
 import { unlimitedPlans } from '../harness/client.js'
 import { startGateway } from '../harness/gateway.js'
 import { attacks } from './attacks/index.js'
-import { builtIns } from './built-ins.js'
+import { snapshotBuiltIns } from './built-ins.js'
 import { makeAttackWorld, publicUrl, type AttackWorld, type Stores } from './attack-world.js'
-import { runAttack, untouchableState, wrongWithOwn } from './run-attacks.js'
+import { runAttack, readUntouchableState, checkOwnRecords } from './run-attacks.js'
 
 /** A gateway with two organizations in one FHIR server, where everything that can be planted is. */
-export async function attackWorld (t: Pick<Test, 'after'>, stores: Stores): Promise<AttackWorld> {
+export async function startAttackWorld (t: Pick<Test, 'after'>, stores: Stores): Promise<AttackWorld> {
   const gateway = await startGateway(t as Test, {
     environment: { FHIR_TEST_URL: stores.testUrl, FHIR_LIVE_URL: stores.liveUrl, PUBLIC_URL: publicUrl },
     plans: unlimitedPlans
@@ -20,20 +20,20 @@ export async function attackWorld (t: Pick<Test, 'after'>, stores: Stores): Prom
  * shows or changes.
  */
 export async function attackAll (t: Test, stores: Stores, sections = attacks): Promise<void> {
-  const world = await attackWorld(t, stores)
+  const world = await startAttackWorld(t, stores)
   for (const [name, section] of Object.entries(sections)) {
     await t.test(name, async t => {
-      const [before, shared] = [await untouchableState(world), builtIns()]
+      const [before, shared] = [await readUntouchableState(world), snapshotBuiltIns()]
       for (const attack of section) {
         const { problems } = await runAttack(world, attack)
         t.strictSame(problems, [], `${attack.row}: ${attack.send.slice(0, 100)}`)
       }
-      t.equal(await untouchableState(world), before, 'what is another\'s is as it was, with all its versions')
-      t.ok(builtIns() === shared, 'what all tenants share in the process is as it was')
+      t.equal(await readUntouchableState(world), before, 'what is another\'s is as it was, with all its versions')
+      t.ok(snapshotBuiltIns() === shared, 'what all tenants share in the process is as it was')
     })
   }
   t.strictSame(
-    await wrongWithOwn(world),
+    await checkOwnRecords(world),
     [],
     "what the attacker stored is the attacker's alone and leads to nothing else"
   )

@@ -18,21 +18,26 @@ export const inheritedNames: readonly string[] = [
  * What all tenants share in a process: the members of the language's own objects and of their functions. A change shows
  * in it.
  */
-export function builtIns (): string {
+export function snapshotBuiltIns (): string {
   const functions = Object.entries(prototypes).flatMap(([name, prototype]) =>
     Object.entries(Object.getOwnPropertyDescriptors(prototype)).flatMap(([member, { value, get, set }]) =>
       [value, get, set].filter(part => typeof part === 'function').map(part => [`${name}.${member}`, part] as const)
     )
   )
-  return JSON.stringify([...Object.entries(prototypes), ...functions].map(([name, holder]) => [name, ownOf(holder)]))
+  return JSON.stringify(
+    [...Object.entries(prototypes), ...functions].map(([name, holder]) => [name, describeOwn(holder)])
+  )
 }
 
-function ownOf (holder: object): unknown {
+function describeOwn (holder: object): unknown {
   // What a strict function's own accessors throw away is no member of it.
-  return Reflect.ownKeys(holder).map(key => [String(key), described(Object.getOwnPropertyDescriptor(holder, key))])
+  return Reflect.ownKeys(holder).map(key => [
+    String(key),
+    describeProperty(Object.getOwnPropertyDescriptor(holder, key))
+  ])
 }
 
-function described (descriptor: PropertyDescriptor | undefined): unknown {
+function describeProperty (descriptor: PropertyDescriptor | undefined): unknown {
   const { value, get, set, ...flags } = descriptor ?? {}
   return [
     flags,

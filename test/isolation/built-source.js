@@ -11,12 +11,12 @@ const compilerOptions = { ...options, module: ts.ModuleKind.ESNext, sourceMap: f
  * The TypeScript file of a file of the built program.
  * @param {string} file below `src`, as a patch names it
  */
-export const sourceOf = file => join(root, 'src', file.replace(/\.js$/, '.ts'))
+export const toSourcePath = file => join(root, 'src', file.replace(/\.js$/, '.ts'))
 
 /**
  * The text of a file of the program as it is built.
  * @param {string} file below `src`, as a patch names it
  */
 export function buildSource (file) {
-  return ts.transpileModule(readFileSync(sourceOf(file), 'utf8'), { compilerOptions }).outputText
+  return ts.transpileModule(readFileSync(toSourcePath(file), 'utf8'), { compilerOptions }).outputText
 }

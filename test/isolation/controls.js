@@ -11,7 +11,7 @@
 const patch = (file, find, replace) => ({ file, find, replace })
 
 /** @returns {Control} */
-const control = (name, sections, patches, more = {}) => ({
+const defineControl = (name, sections, patches, more = {}) => ({
   control: name,
   sections,
   patches: [patches].flat(),
@@ -22,40 +22,40 @@ const guard = name => `tenant-guard/${name}.js`
 
 /** @type {Control[]} */
 export const controls = [
-  control(
+  defineControl(
     'tag on a search',
     ['searches'],
     patch(
       guard('restrict'),
-      "encodeParameters([['_tag', tenantToken(tenant)], ...page, ...shape])",
+      "encodeParameters([['_tag', formatTenantToken(tenant)], ...page, ...shape])",
       'encodeParameters([...page, ...shape])'
     ),
     { ci: true }
   ),
-  control(
+  defineControl(
     'tag in the form of a search',
     ['form searches'],
     patch(guard('restrict'), 'form: [requested, own].filter', 'form: [requested].filter'),
     { ci: true }
   ),
-  control(
+  defineControl(
     'tag in the URL of a search by form',
     ['form searches'],
     patch(guard('restrict'), 'path: `${type}/_search?${own}`', 'path: `${type}/_search`'),
     { ci: true }
   ),
-  control(
+  defineControl(
     'tag on the condition of a create',
     ['conditions'],
-    patch(guard('restrict'), "encodeParameters([['_tag', tenantToken(tenant)]])]", "'']"),
+    patch(guard('restrict'), "encodeParameters([['_tag', formatTenantToken(tenant)]])]", "'']"),
     { ci: true }
   ),
-  control(
+  defineControl(
     'tags that a client may ask for',
     ['searches'],
     patch(guard('restrict'), "if (base === '_tag')", 'if (false)')
   ),
-  control(
+  defineControl(
     'check of what is read',
     ['reads'],
     patch(
@@ -65,12 +65,12 @@ export const controls = [
     ),
     { ci: true }
   ),
-  control(
+  defineControl(
     'check of an earlier version',
     ['reads'],
-    patch(guard('reads/vread'), 'verifyAndRememberOwned(context, jsonOf(response), { type, id })', 'jsonOf(response)')
+    patch(guard('reads/vread'), 'verifyAndRememberOwned(context, parseJson(response), { type, id })', 'parseJson(response)')
   ),
-  control(
+  defineControl(
     'check of matches',
     ['searches'],
     patch(
@@ -80,7 +80,7 @@ export const controls = [
     ),
     { ci: true }
   ),
-  control(
+  defineControl(
     'check of what comes along',
     ['joins'],
     patch(
@@ -90,7 +90,7 @@ export const controls = [
     ),
     { ci: true }
   ),
-  control(
+  defineControl(
     'total without matches that are not shown',
     ['searches'],
     patch(
@@ -99,23 +99,23 @@ export const controls = [
       'const counted = bundle.total'
     )
   ),
-  control(
+  defineControl(
     'check of versions in a history',
     ['reads'],
     patch(guard('reads/history'), 'verifyAndRememberOwned(context, resource, request) !== undefined', 'true'),
     { ci: true }
   ),
-  control(
+  defineControl(
     'check of the record of a history',
     ['reads'],
     patch(guard('reads/history'), 'await readMeta(context, type, id)', '')
   ),
-  control(
+  defineControl(
     'check of the patient of $everything',
     ['operations'],
     patch(guard('operations/everything'), 'await readMeta(context, type, id)', '')
   ),
-  control(
+  defineControl(
     'check of entries of $everything',
     ['operations'],
     patch(
@@ -125,16 +125,16 @@ export const controls = [
     ),
     { on: 'hapi' }
   ),
-  control(
+  defineControl(
     'check of the answer to a write',
     ['conditions'],
     patch(
       guard('writes/writes'),
-      'verifyAndRememberOwned(context, jsonOf(response, uncertainOutcomeMessage), { type, id })',
-      'jsonOf(response, uncertainOutcomeMessage)'
+      'verifyAndRememberOwned(context, parseJson(response, uncertainOutcomeMessage), { type, id })',
+      'parseJson(response, uncertainOutcomeMessage)'
     )
   ),
-  control(
+  defineControl(
     'check of what criteria find',
     ['conditions'],
     patch(
@@ -143,29 +143,29 @@ export const controls = [
       ''
     )
   ),
-  control(
+  defineControl(
     'check of owners that are looked up',
     ['references'],
     patch(guard('reads/fetch-owned'), '.map(match => verifyAndRememberOwned(context, match, { type }))', '')
   ),
-  control(
+  defineControl(
     'owner in the memory of owners',
     ['reads', 'references'],
     patch(guard('ownership'), '=== tenant;', '!== undefined;'),
     { ci: true }
   ),
-  control(
+  defineControl(
     'references of a write',
     ['references'],
     patch(guard('writes/writes'), 'if (refused.length > 0)', 'if (false)'),
     { ci: true }
   ),
-  control(
+  defineControl(
     'references of a transaction',
     ['bundles'],
     patch(guard('bundles/transaction-references'), 'if (refused.length > 0)', 'if (false)')
   ),
-  control(
+  defineControl(
     'references in contained resources',
     ['references'],
     patch(
@@ -174,12 +174,12 @@ export const controls = [
       "if (key !== 'contained') step(key, element[key], within)"
     )
   ),
-  control(
+  defineControl(
     'references in uris and canonicals',
     ['references'],
     patch(guard('writes/references'), 'else if (uriElements.has(key))', 'else if (false)')
   ),
-  control(
+  defineControl(
     'one reading of a reference',
     ['references'],
     patch(
@@ -188,21 +188,21 @@ export const controls = [
       'return isTenantType(type) && isId(id) ?'
     )
   ),
-  control(
+  defineControl(
     'tags that a client may store',
     ['writes'],
     patch(guard('writes/stamp'), 'labels.filter(label => !isTenantSystem(label.system, tenant))', 'labels'),
     { ci: true }
   ),
-  control(
+  defineControl(
     'lookalikes of the tenant system',
     ['writes'],
     patch(guard('tenant'), ".normalize('NFKD').replace(/[^!-~]/g, '').toLowerCase()", '')
   ),
-  control('tags without a system', ['writes'], patch(guard('writes/stamp'), '.filter(hasSystem)', ''), {
+  defineControl('tags without a system', ['writes'], patch(guard('writes/stamp'), '.filter(hasSystem)', ''), {
     on: 'hapi'
   }),
-  control(
+  defineControl(
     'words of tags',
     ['writes'],
     patch(
@@ -212,49 +212,49 @@ export const controls = [
     ),
     { on: 'hapi' }
   ),
-  control(
+  defineControl(
     "the tenant's own tag",
     ['writes'],
     patch(guard('writes/stamp'), '[...tags, { system: tenant.system, code: tenant.id }]', 'tags')
   ),
-  control(
+  defineControl(
     'extensions of the datastore',
     ['binaries'],
     patch(guard('writes/stamp'), '!serverExtension.test(url)', 'true')
   ),
-  control(
+  defineControl(
     'owner before an update',
     ['writes'],
     patch(guard('writes/writes'), 'if (!(await filterOwned(context, [record])).has(record))', 'if (false)'),
     { ci: true }
   ),
-  control(
+  defineControl(
     'owner before a delete',
     ['writes'],
     patch(guard('writes/writes'), 'const stored = await readMeta(context, type, id)', 'const stored = { meta: {} }'),
     { ci: true }
   ),
-  control(
+  defineControl(
     'owners of the records of a transaction',
     ['bundles'],
     patch(guard('bundles/transaction'), 'if (missing.length > 0)', 'if (false)')
   ),
-  control(
+  defineControl(
     'If-Match of an update',
     ['writes'],
     patch(
       guard('writes/writes'),
-      "const headers = { ...preferRepresentation, ...(version !== undefined && { 'if-match': entityTag(version) }) };",
+      "const headers = { ...preferRepresentation, ...(version !== undefined && { 'if-match': toEntityTag(version) }) };",
       'const headers = { ...preferRepresentation };'
     )
   ),
-  control(
+  defineControl(
     'If-Match of a delete',
     ['writes'],
     patch(guard('writes/writes'), 'if (version !== undefined && version !== stored.meta.versionId)', 'if (false)'),
     { on: 'hapi' }
   ),
-  control(
+  defineControl(
     'headers that go to the datastore',
     ['headers'],
     [
@@ -272,17 +272,17 @@ export const controls = [
     ],
     { ci: true }
   ),
-  control('tenant of a cursor', ['cursors'], patch(guard('cursor'), '[version, tenant, mode,', '[version, mode,'), {
+  defineControl('tenant of a cursor', ['cursors'], patch(guard('cursor'), '[version, tenant, mode,', '[version, mode,'), {
     ci: true
   }),
-  control(
+  defineControl(
     'mode and datastore of a cursor',
     ['cursors'],
     patch(guard('cursor'), '[version, tenant, mode, datastore,', '[version, tenant,')
   ),
-  control('type of a cursor', ['cursors'], patch(guard('cursor'), 'route, type, ...own])', 'route, ...own])')),
-  control('route of a cursor', ['cursors'], patch(guard('cursor'), 'route, type, ...own])', 'type, ...own])')),
-  control(
+  defineControl('type of a cursor', ['cursors'], patch(guard('cursor'), 'route, type, ...own])', 'route, ...own])')),
+  defineControl('route of a cursor', ['cursors'], patch(guard('cursor'), 'route, type, ...own])', 'type, ...own])')),
+  defineControl(
     'seal of a cursor',
     ['cursors'],
     patch(
@@ -291,27 +291,27 @@ export const controls = [
       ''
     )
   ),
-  control(
+  defineControl(
     'one spelling of a cursor',
     ['cursors'],
     patch(guard('cursor'), "if (bytes.toString('base64url') !== cursor)", 'if (false)')
   ),
-  control(
+  defineControl(
     'joins in two steps',
     ['joins'],
     patch(
       guard('reads/chaining'),
-      "const conditions = await mapConcurrently(joins, join => join.direction === 'chain' ? chained(context, join) : referring(context, type, join))",
+      "const conditions = await mapConcurrently(joins, join => join.direction === 'chain' ? resolveChain(context, join) : resolveReverseChain(context, type, join))",
       "const conditions = joins.map(({ direction, types, reference, condition: [name, value] }) => [direction === 'chain' ? `${reference}:${types[0]}.${name}` : `_has:${types[0]}:${reference}:${name}`, value])"
     ),
     { on: 'hapi' }
   ),
-  control(
+  defineControl(
     'criteria without joins and paging',
     ['conditions'],
     patch('api/passthrough/search-request.js', 'if (parameters.length === 0 || !isPlain)', 'if (false)')
   ),
-  control(
+  defineControl(
     'one spelling of a path',
     ['paths'],
     [
@@ -320,13 +320,13 @@ export const controls = [
       patch(guard('policy'), "if (on === 'record' && !isId(id))", 'if (false)')
     ]
   ),
-  control(
+  defineControl(
     'types that all share',
     ['shared'],
     patch(guard('policy'), 'if (sharedTypes.has(interaction.type))', 'if (false)'),
     { ci: true }
   ),
-  control(
+  defineControl(
     'scope of a key',
     ['http'],
     patch(
@@ -336,21 +336,21 @@ export const controls = [
     ),
     { ci: true }
   ),
-  control(
+  defineControl(
     'scope of an entry of a batch',
     ['bundles'],
     patch('api/passthrough/allowed.js', 'requireScopes(caller, entry.interaction);', '')
   ),
-  control('one key', ['http'], [
+  defineControl('one key', ['http'], [
     patch('keys/authenticate.js', 'if (headerKeys.length > 1)', 'if (false)'),
     patch('keys/authenticate.js', 'headerKeys[0] !== bearerKeys[0]', 'false')
   ]),
-  control(
+  defineControl(
     'URLs of the datastore',
     ['reads'],
     patch(guard('public-urls'), 'return text.includes(backend.baseUrl) ?', 'return false ?')
   ),
-  control(
+  defineControl(
     'links to pages',
     ['searches'],
     patch(
@@ -359,7 +359,7 @@ export const controls = [
       'return `${context.cursors.seal({ ...contents(), link }, binding)}&at=${next}`'
     )
   ),
-  control(
+  defineControl(
     'errors in own words',
     ['writes'],
     patch(
@@ -369,16 +369,16 @@ export const controls = [
     ),
     { on: 'hapi' }
   ),
-  control(
+  defineControl(
     'one reading of JSON',
     ['writes'],
     patch('envelope/body.js', 'return parseStrict(body, budget)', 'return JSON.parse(body)'),
     { ci: true }
   ),
-  control(
+  defineControl(
     'no content encoding',
     ['writes', 'searches'],
     patch('envelope/body.js', 'if (encoding === undefined ||', 'if (true ||')
   ),
-  control('UTF-8 alone', ['writes'], patch('envelope/body.js', 'if (charsets.every(', 'if (true || charsets.every('))
+  defineControl('UTF-8 alone', ['writes'], patch('envelope/body.js', 'if (charsets.every(', 'if (true || charsets.every('))
 ]

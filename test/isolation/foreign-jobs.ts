@@ -1,8 +1,8 @@
 import type { Test } from 'tap'
-import { clientOf, unlimitedPlans, type Answer, type Client } from '../harness/client.js'
+import { createGatewayClient, unlimitedPlans, type ClientResponse, type Client } from '../harness/client.js'
 import { startGateway } from '../harness/gateway.js'
-import { importRequest, jobMaker } from '../jobs/job-fixtures.js'
-import { said } from './foreign-ids.js'
+import { importRequest, createJobMaker } from '../jobs/job-fixtures.js'
+import { toComparable } from './foreign-ids.js'
 
 /** Every route below which a job is named, as a request of it. */
 const requests: ReadonlyArray<readonly [method: string, path: string, headers?: Readonly<Record<string, string>>]> = [
@@ -45,8 +45,8 @@ export const probedJobRoutes = [
  */
 export async function probeForeignJobs (t: Test): Promise<void> {
   const gateway = await startGateway(t, { plans: unlimitedPlans })
-  const make = jobMaker(gateway.control, gateway.dataDirectory)
-  const [client, other] = [await clientOf(gateway), await clientOf(gateway)]
+  const make = createJobMaker(gateway.control, gateway.dataDirectory)
+  const [client, other] = [await createGatewayClient(gateway), await createGatewayClient(gateway)]
   const files = { 'Patient.ndjson': '{"resourceType":"Patient","id":"1"}\n' }
   const owners = {
     foreign: { tenantId: other.tenantId, mode: 'test' },
@@ -59,37 +59,38 @@ export async function probeForeignJobs (t: Test): Promise<void> {
     [`${name} import`, { owner, request: importRequest, end: { status: 'completed' as const } }],
     [`${name} import under way`, { owner, request: importRequest }]
   ] as const).map(async ([name, request]) => [name, await make(request)] as const)))
-  const found = () => Promise.all(Object.values(strangers).map(job => gateway.control.jobs.find(job.id, job.owner)))
-  const before = await found()
+  const findStrangerJobs = () =>
+    Promise.all(Object.values(strangers).map(job => gateway.control.jobs.find(job.id, job.owner)))
+  const before = await findStrangerJobs()
   for (const [method, path, headers] of requests) {
-    const unknown = await ask(client, method, `job-${'a'.repeat(26)}${path}`, headers)
+    const unknown = await sendJobRequest(client, method, `job-${'a'.repeat(26)}${path}`, headers)
     if (!path.includes('?')) t.equal(unknown.status, 404, `${method} ${path}`)
     for (const [name, { id }] of Object.entries(strangers)) {
       t.strictSame(
-        said(await ask(client, method, id + path, headers)),
-        said(unknown),
+        toComparable(await sendJobRequest(client, method, id + path, headers)),
+        toComparable(unknown),
         `${method} ${path} ${JSON.stringify(headers ?? {})}: ${name} as unknown`
       )
     }
     for (const odd of ['1', 'job-', `job-${'A'.repeat(26)}`, 'x'.repeat(65), '%00', "'--"]) {
-      t.strictSame(said(await ask(client, method, odd + path, headers)), said(unknown), `${method} ${path}: ${odd}`)
+      t.strictSame(toComparable(await sendJobRequest(client, method, odd + path, headers)), toComparable(unknown), `${method} ${path}: ${odd}`)
     }
   }
-  for (const [method, query, place] of fhirRequests.flatMap(
+  for (const [method, query, operation] of fhirRequests.flatMap(
     ([method, query]) =>
       [
         [method, query, '_export'],
         [method, query, '_import']
       ] as const
   )) {
-    const askFhir = (id: string) => client.send(method, `fhir/${place}/${id}${query}`)
-    const unknown = await askFhir(`job-${'a'.repeat(26)}`)
+    const sendFhir = (id: string) => client.send(method, `fhir/${operation}/${id}${query}`)
+    const unknown = await sendFhir(`job-${'a'.repeat(26)}`)
     t.equal(unknown.status, query === '' ? 404 : 400)
     for (const [name, { id }] of Object.entries(strangers)) {
-      t.strictSame(said(await askFhir(id)), said(unknown), `${method} ${query}: ${name} as unknown`)
+      t.strictSame(toComparable(await sendFhir(id)), toComparable(unknown), `${method} ${query}: ${name} as unknown`)
     }
     for (const odd of ['1', 'job-', `job-${'A'.repeat(26)}`, 'x'.repeat(65)]) {
-      t.strictSame(said(await askFhir(odd)), said(unknown), `${method}: ${odd}`)
+      t.strictSame(toComparable(await sendFhir(odd)), toComparable(unknown), `${method}: ${odd}`)
     }
   }
   t.strictSame(
@@ -97,21 +98,21 @@ export async function probeForeignJobs (t: Test): Promise<void> {
     { data: [], total: 0, hasMore: false },
     'none of them is listed'
   )
-  const { id: _, ...place } = Object.values(strangers)[0]!
-  const cursor = Buffer.from(`${place.createdAt} ${Object.values(strangers)[0]!.id}`).toString('base64url')
+  const { id: _, ...strangerJob } = Object.values(strangers)[0]!
+  const cursor = Buffer.from(`${strangerJob.createdAt} ${Object.values(strangers)[0]!.id}`).toString('base64url')
   t.strictSame(
     (await client.send('GET', `bulk/jobs?cursor=${cursor}`)).data,
     { data: [], total: 0, hasMore: false },
     'nor by the cursor of another'
   )
-  t.strictSame(await found(), before, 'nothing was changed')
+  t.strictSame(await findStrangerJobs(), before, 'nothing was changed')
 }
 
-function ask (
+function sendJobRequest (
   client: Client,
   method: string,
   path: string,
   headers: Readonly<Record<string, string>> = {}
-): Promise<Answer> {
+): Promise<ClientResponse> {
   return client.send(method, `bulk/jobs/${path}`, undefined, headers)
 }

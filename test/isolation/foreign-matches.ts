@@ -1,15 +1,15 @@
 import type { Test } from 'tap'
 import { startGateway, type TestGateway } from '../harness/gateway.js'
 import { unlimitedPlans } from '../harness/client.js'
-import { fhirServer, tenantSystem, type FhirServer } from '../harness/fhir-server.js'
+import { createFhirClient, tenantSystem, type FhirServer } from '../harness/fhir-server.js'
 import {
   fhirBase,
   formType,
-  linkTo,
-  observation,
-  patient,
-  sender,
-  type Answer,
+  findLink,
+  buildObservation,
+  buildPatient,
+  createFhirSender,
+  type RawResponse,
   type Fhir
 } from '../passthrough/fixture.js'
 
@@ -24,7 +24,7 @@ interface Organization {
 const identifier = [{ system: 'urn:mrn', value: '7' }]
 const padding = Array.from({ length: 100 }, (_, at) => `${at}`.padStart(64, 'f')).join(',')
 
-const searches = (first: string): readonly string[] => [
+const listSearches = (first: string): readonly string[] => [
   'Patient?family=Byron',
   'Patient?family=Byron&_count=2',
   'Patient?family=Byron&_count=2&_sort=birthdate',
@@ -64,23 +64,26 @@ export async function compareForeignMatches (t: Test, url: string): Promise<void
     plans: unlimitedPlans,
     config: { publicUrl: new URL(fhirBase).origin }
   })
-  const server = fhirServer(url)
-  const [mixed, alone] = [await organization(gateway, server, true), await organization(gateway, server, false)]
-  const same = async (name: string, ask: (one: Organization) => Promise<string>) =>
-    t.equal(await ask(mixed), await ask(alone), name)
+  const server = createFhirClient(url)
+  const [mixed, alone] = [
+    await createOrganization(gateway, server, true),
+    await createOrganization(gateway, server, false)
+  ]
+  const requireSame = async (name: string, run: (one: Organization) => Promise<string>) =>
+    t.equal(await run(mixed), await run(alone), name)
 
-  for (const [at, path] of searches('{first}').entries()) {
-    await same(path.slice(0, 90), one => pages(one, searches(one.ids[0]!)[at]!))
+  for (const [at, path] of listSearches('{first}').entries()) {
+    await requireSame(path.slice(0, 90), one => fetchAllPages(one, listSearches(one.ids[0]!)[at]!))
     const [type, query] = path.split('?')
     if (query !== undefined && !type!.includes('/')) {
-      await same(`by form: ${path.slice(0, 90)}`, async one =>
-        plain(one, await one.fhir('POST', `/${type}/_search`, searches(one.ids[0]!)[at]!.split('?')[1], formType))
+      await requireSame(`by form: ${path.slice(0, 90)}`, async one =>
+        normalizeResponse(one, await one.fhir('POST', `/${type}/_search`, listSearches(one.ids[0]!)[at]!.split('?')[1], formType))
       )
     }
   }
   for (const path of simple) {
-    await same(path, async one =>
-      plain(one, await one.gateway.inject({ url: `/v1/${path}`, headers: { 'x-api-key': one.secret } }))
+    await requireSame(path, async one =>
+      normalizeResponse(one, await one.gateway.inject({ url: `/v1/${path}`, headers: { 'x-api-key': one.secret } }))
     )
   }
   const { checks } = (await gateway.inject({ url: '/health' })).json().data
@@ -90,29 +93,29 @@ export async function compareForeignMatches (t: Test, url: string): Promise<void
     'the health says that the first line of defence does not hold'
   )
 
-  await same('If-None-Exist', async one =>
-    plain(one, await one.fhir('POST', '/Patient', patient(), { 'if-none-exist': 'identifier=urn:mrn%7C7' }))
+  await requireSame('If-None-Exist', async one =>
+    normalizeResponse(one, await one.fhir('POST', '/Patient', buildPatient(), { 'if-none-exist': 'identifier=urn:mrn%7C7' }))
   )
   for (const [criteria, body] of [
-    ['identifier=urn:mrn%7C7', patient({ identifier })],
-    [`identifier=urn:mrn%7C7&family=Byron,${padding}`, patient({ identifier })]
+    ['identifier=urn:mrn%7C7', buildPatient({ identifier })],
+    [`identifier=urn:mrn%7C7&family=Byron,${padding}`, buildPatient({ identifier })]
   ] as const) {
-    await same(`update by ${criteria.slice(0, 90)}`, async one =>
-      plain(one, await one.fhir('PUT', `/Patient?${criteria}`, body))
+    await requireSame(`update by ${criteria.slice(0, 90)}`, async one =>
+      normalizeResponse(one, await one.fhir('PUT', `/Patient?${criteria}`, body))
     )
   }
-  await same('PATCH by criteria', async one =>
-    plain(
+  await requireSame('PATCH by criteria', async one =>
+    normalizeResponse(
       one,
       await one.fhir('PATCH', '/Patient?identifier=urn:mrn%7C7', [{ op: 'add', path: '/gender', value: 'female' }], {
         'content-type': 'application/json-patch+json'
       })
     )
   )
-  await same('DELETE by criteria', async one => plain(one, await one.fhir('DELETE', '/Patient?identifier=urn:mrn%7C7')))
+  await requireSame('DELETE by criteria', async one => normalizeResponse(one, await one.fhir('DELETE', '/Patient?identifier=urn:mrn%7C7')))
 }
 
-async function organization (gateway: TestGateway, server: FhirServer, isMixed: boolean): Promise<Organization> {
+async function createOrganization (gateway: TestGateway, server: FhirServer, isMixed: boolean): Promise<Organization> {
   const { tenantId, secret } = await gateway.createKey()
   const own = [{ system: tenantSystem, code: tenantId }]
   const ids: string[] = []
@@ -124,26 +127,26 @@ async function organization (gateway: TestGateway, server: FhirServer, isMixed: 
     ids.push(body.id)
     return body.id
   }
-  const first = await store(patient({ birthDate: '1815-12-10' }))
+  const first = await store(buildPatient({ birthDate: '1815-12-10' }))
   const both = [...own, { system: tenantSystem, code: 'another-organization' }]
-  const between = async (family: string) => {
+  const storeForeign = async (family: string) => {
     if (!isMixed) return
-    const other = await store(patient({ identifier, birthDate: '1815-12-11', name: [{ family }] }), both)
-    await store(observation(`Patient/${other}`), both)
+    const other = await store(buildPatient({ identifier, birthDate: '1815-12-11', name: [{ family }] }), both)
+    await store(buildObservation(`Patient/${other}`), both)
     await store(
-      observation(`Patient/${first}`, { code: { coding: [{ system: 'http://loinc.org', code: '8867-4' }] } }),
+      buildObservation(`Patient/${first}`, { code: { coding: [{ system: 'http://loinc.org', code: '8867-4' }] } }),
       both
     )
   }
-  await between('Byron')
-  await store(patient({ birthDate: '1815-12-12', identifier }))
-  await between('Lovelace')
+  await storeForeign('Byron')
+  await store(buildPatient({ birthDate: '1815-12-12', identifier }))
+  await storeForeign('Lovelace')
   // A page of two holds one of another organization, whether the server begins with the first record or the last.
-  await between('Byron')
-  await store(patient({ birthDate: '1815-12-13' }))
-  await store(observation(`Patient/${first}`))
+  await storeForeign('Byron')
+  await store(buildPatient({ birthDate: '1815-12-13' }))
+  await store(buildObservation(`Patient/${first}`))
   return {
-    fhir: sender(gateway, secret),
+    fhir: createFhirSender(gateway, secret),
     secret,
     gateway,
     ids: isMixed ? ids.filter((_, at) => [0, 4, 11, 12].includes(at)) : ids
@@ -151,24 +154,24 @@ async function organization (gateway: TestGateway, server: FhirServer, isMixed: 
 }
 
 /** All pages of a search. */
-async function pages (one: Organization, path: string): Promise<string> {
+async function fetchAllPages (one: Organization, path: string): Promise<string> {
   const texts: string[] = []
   for (let next: string | undefined = `/${path}`; next !== undefined && texts.length < 20;) {
-    const page: Answer = await one.fhir('GET', next)
-    texts.push(plain(one, page))
-    next = page.status === 200 ? linkTo(page, 'next') : undefined
+    const page: RawResponse = await one.fhir('GET', next)
+    texts.push(normalizeResponse(one, page))
+    next = page.status === 200 ? findLink(page, 'next') : undefined
   }
   return texts.join('\n')
 }
 
 /** A response without what differs from organization to organization. */
-function plain (
+function normalizeResponse (
   { ids }: Organization,
-  answer: { readonly status?: number; readonly statusCode?: number; readonly text?: string; readonly body?: string }
+  response: { readonly status?: number; readonly statusCode?: number; readonly text?: string; readonly body?: string }
 ): string {
   const text = ids.reduce(
     (text, id, at) => text.replaceAll(new RegExp(`(?<![\\w-])${id}(?![\\w-])`, 'g'), `{${at}}`),
-    answer.text ?? answer.body ?? ''
+    response.text ?? response.body ?? ''
   )
   const steady = text
     .replace(/\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d)/g, '{time}')
@@ -177,5 +180,5 @@ function plain (
     .replace(/"rateLimit\w+":\d+/g, '')
     .replace(/"source":"[^"]*"/g, '')
     .replace(/org-[a-z2-7]{26}/g, '{tenant}')
-  return `${answer.status ?? answer.statusCode} ${steady}`
+  return `${response.status ?? response.statusCode} ${steady}`
 }

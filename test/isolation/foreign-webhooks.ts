@@ -1,7 +1,7 @@
 import type { Test } from 'tap'
-import { clientOf, unlimitedPlans, type Client } from '../harness/client.js'
+import { createGatewayClient, unlimitedPlans, type Client } from '../harness/client.js'
 import { startGateway } from '../harness/gateway.js'
-import { said } from './foreign-ids.js'
+import { toComparable } from './foreign-ids.js'
 
 /** Every route below which a webhook is named, as a request of it. */
 const requests: ReadonlyArray<readonly [method: string, path: string, body?: unknown]> = [
@@ -35,24 +35,24 @@ export const probedWebhookRoutes = [
  */
 export async function probeForeignWebhooks (t: Test): Promise<void> {
   const gateway = await startGateway(t, { plans: unlimitedPlans })
-  const [client, other] = [await clientOf(gateway), await clientOf(gateway)]
-  const live = await clientOf(gateway, { tenantId: client.tenantId, mode: 'live' })
+  const [client, other] = [await createGatewayClient(gateway), await createGatewayClient(gateway)]
+  const live = await createGatewayClient(gateway, { tenantId: client.tenantId, mode: 'live' })
   const make = async (owner: Client) =>
     (await owner.send('POST', 'webhooks', { url: 'https://files.example.org/a', enabled: false })).data as { id: string }
   const strangers = { foreign: await make(other), 'of the other mode': await make(live) }
-  const stored = () => Promise.all([other, live].map(async owner => (await owner.send('GET', 'webhooks')).data))
-  const before = await stored()
+  const fetchStored = () => Promise.all([other, live].map(async owner => (await owner.send('GET', 'webhooks')).data))
+  const before = await fetchStored()
   for (const [method, path, body] of requests) {
-    const unknown = said(await client.send(method, `webhooks/whk_${'a'.repeat(26)}${path}`, body))
+    const unknown = toComparable(await client.send(method, `webhooks/whk_${'a'.repeat(26)}${path}`, body))
     for (const [name, { id }] of Object.entries(strangers)) {
-      t.strictSame(said(await client.send(method, `webhooks/${id}${path}`, body)), unknown, `${method} ${path}: ${name}`)
+      t.strictSame(toComparable(await client.send(method, `webhooks/${id}${path}`, body)), unknown, `${method} ${path}: ${name}`)
     }
     for (const odd of ['1', 'whk_', `whk_${'A'.repeat(26)}`, 'x'.repeat(65), '%00', "'--"]) {
-      t.strictSame(said(await client.send(method, `webhooks/${odd}${path}`, body)), unknown, `${method} ${path}: ${odd}`)
+      t.strictSame(toComparable(await client.send(method, `webhooks/${odd}${path}`, body)), unknown, `${method} ${path}: ${odd}`)
     }
   }
   t.strictSame((await client.send('GET', 'webhooks')).data, { data: [], total: 0, hasMore: false }, 'none is listed')
-  t.strictSame(await stored(), before, 'nothing was changed')
+  t.strictSame(await fetchStored(), before, 'nothing was changed')
   await probeCursors(t, { gateway, client, other })
 }
 

@@ -66,7 +66,7 @@ export interface Known {
   readonly isDeleted?: boolean
 }
 
-export const pathOf = ({ group, id }: Known): string => `${group.path}/${id}`
+export const toPath = ({ group, id }: Known): string => `${group.path}/${id}`
 
 /** All records of one owner, those that it deleted included: others go on trying them. */
 export class Records {
@@ -74,13 +74,13 @@ export class Records {
 
   get all (): readonly Known[] { return [...this.#known.values()] }
 
-  of (group: Group): readonly Known[] {
+  listByGroup (group: Group): readonly Known[] {
     return this.all.filter(record => record.group === group && !record.isDeleted)
   }
 
   /** The record as it is now, when it is this owner's and not deleted. */
   get (record: Known): Known | undefined {
-    const own = this.#known.get(pathOf(record))
+    const own = this.#known.get(toPath(record))
     return own?.isDeleted ? undefined : own
   }
 
@@ -99,7 +99,7 @@ export class Records {
   }
 
   add (record: Known): void {
-    this.#known.set(pathOf(record), record)
+    this.#known.set(toPath(record), record)
   }
 
   change (record: Known, fields: Known['fields'], version: string): void {

@@ -12,7 +12,7 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { parseArgs } from 'node:util'
 import pLimit from 'p-limit'
-import { buildSource, sourceOf } from './built-source.js'
+import { buildSource, toSourcePath } from './built-source.js'
 import { controls } from './controls.js'
 
 const root = join(import.meta.dirname, '..', '..')
@@ -42,8 +42,8 @@ async function run () {
   // What stands as it is must pass, or to be found says nothing.
   const healthy = only === undefined ? [{ control: '(nothing switched off)', patches: [], sections: [] }] : []
   // Before any run, so that a text that has moved is found at once.
-  const prepared = [...healthy, ...chosen].map(control => ({ control, texts: switchedOff(control) }))
-  const runs = prepared.map(({ control, texts }) => limit(() => tried(control, texts)))
+  const prepared = [...healthy, ...chosen].map(control => ({ control, texts: switchOff(control) }))
+  const runs = prepared.map(({ control, texts }) => limit(() => runMutant(control, texts)))
   const rows = await Promise.all(runs)
   const wrong = rows.filter(({ isRight }) => !isRight).length
   console.log(
@@ -53,10 +53,10 @@ async function run () {
 }
 
 /** The files of the program with one control switched off, by their URLs. */
-function switchedOff ({ control, patches }) {
+function switchOff ({ control, patches }) {
   const texts = {}
   for (const { file, find, replace } of patches) {
-    const url = pathToFileURL(sourceOf(file)).href
+    const url = pathToFileURL(toSourcePath(file)).href
     const text = texts[url] ?? buildSource(file)
     const times = text.split(find).length - 1
     if (times !== 1) throw new Error(`${control}: in ${file} this stands ${times} times: ${find}`)
@@ -65,18 +65,18 @@ function switchedOff ({ control, patches }) {
   return texts
 }
 
-async function tried (control, texts) {
-  const { code, said } = await attacked(control, texts)
+async function runMutant (control, texts) {
+  const { code, output } = await runAttacks(control, texts)
   const isHealthy = control.patches.length === 0
   const isRight = code === (isHealthy ? 0 : 1)
   const verdict = code === 0 ? (isHealthy ? 'green' : 'GREEN') : code === 1 ? (isHealthy ? 'RED' : 'red') : 'BROKEN'
   console.log(
-    `${verdict.padEnd(7)}${control.control.padEnd(45)}${verdict === 'red' ? said.split('\n')[0].slice(0, 90) : said.slice(0, 600)}`
+    `${verdict.padEnd(7)}${control.control.padEnd(45)}${verdict === 'red' ? output.split('\n')[0].slice(0, 90) : output.slice(0, 600)}`
   )
   return { isRight }
 }
 
-async function attacked ({ sections, on }, texts) {
+async function runAttacks ({ sections, on }, texts) {
   const file = join(folder, `${randomUUID()}.json`)
   writeFileSync(file, JSON.stringify(texts))
   const loader = pathToFileURL(join(import.meta.dirname, 'replace-modules.js'))
@@ -86,8 +86,8 @@ async function attacked ({ sections, on }, texts) {
   const child = spawn(process.execPath, [...imports, join(import.meta.dirname, 'attack-run.ts'), ...args], {
     stdio: ['ignore', 'pipe', 'pipe']
   })
-  let said = ''
-  for (const stream of [child.stdout, child.stderr]) stream.on('data', text => { said += text })
+  let output = ''
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', text => { output += text })
   const [code] = await once(child, 'close')
-  return { code, said }
+  return { code, output }
 }

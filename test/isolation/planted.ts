@@ -31,28 +31,28 @@ export const plantedTypes = [
 export type PlantedType = typeof plantedTypes[number]
 
 /** One record of each type, or of those that are named. */
-export function planted (planting: Planting, types: readonly PlantedType[] = plantedTypes): FhirResource[] {
+export function buildPlantedRecords (planting: Planting, types: readonly PlantedType[] = plantedTypes): FhirResource[] {
   return types.map(type => {
-    const { contained: _, ...content } = { contained: [], ...contentOf(planting)[type] }
+    const { contained: _, ...content } = { contained: [], ...buildContents(planting)[type] }
     return {
       resourceType: type,
       id: planting.id,
       meta: { tag: [...planting.tags, { system: 'urn:ward', code: planting.mark }] },
-      ...commonOf(type, planting),
+      ...buildCommonElements(type, planting),
       ...content
     } as FhirResource
   })
 }
 
-export const dataOf = (mark: string): string => Buffer.from(`the content of ${mark}`).toString('base64')
+export const toBinaryData = (mark: string): string => Buffer.from(`the content of ${mark}`).toString('base64')
 
-function commonOf (type: PlantedType, { mark, hidden = mark }: Planting): object {
+function buildCommonElements (type: PlantedType, { mark, hidden = mark }: Planting): object {
   if (type === 'Binary' || type === 'Bundle') return {}
   const text = { status: 'generated', div: `<div xmlns="http://www.w3.org/1999/xhtml">${mark}</div>` }
   return { text, extension: [{ url: 'http://x.example/e', valueString: hidden }] }
 }
 
-function contentOf ({ id, mark }: Planting): Record<PlantedType, object> {
+function buildContents ({ id, mark }: Planting): Record<PlantedType, object> {
   const subject = { reference: `Patient/${id}`, display: mark }
   const name = [{ family: mark, given: [mark] }]
   return {
@@ -94,7 +94,7 @@ function contentOf ({ id, mark }: Planting): Record<PlantedType, object> {
       title: mark,
       item: [{ linkId: mark, text: mark, type: 'string', required: true }]
     },
-    Binary: { contentType: 'text/plain', data: dataOf(mark) },
+    Binary: { contentType: 'text/plain', data: toBinaryData(mark) },
     Bundle: {
       type: 'collection',
       identifier: { system: 'urn:bundle', value: mark },
@@ -105,7 +105,9 @@ function contentOf ({ id, mark }: Planting): Record<PlantedType, object> {
 }
 
 /** An Observation about one patient by another one's practitioner: what no gateway would have stored. */
-export function crossed ({ id, mark, tags }: Planting, subject: string, performer: string): FhirResource {
+export function buildCrossedObservation (
+  { id, mark, tags }: Planting, subject: string, performer: string
+): FhirResource {
   return {
     resourceType: 'Observation',
     id,

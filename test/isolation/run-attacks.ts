@@ -1,6 +1,6 @@
 import { printJson } from '../../src/json/json.js'
-import { variantsOf, type Attack } from './attacks/attack.js'
-import { judged, said } from './attack-judge.js'
+import { listVariants, type Attack } from './attacks/attack.js'
+import { findProblems, formatComparable } from './attack-judge.js'
 import { sendAttack, type Outcome } from './attack-sender.js'
 import type { AttackWorld } from './attack-world.js'
 
@@ -14,35 +14,35 @@ export async function runAttack (world: AttackWorld, attack: Attack): Promise<Fi
   if (attack.on !== undefined && attack.on !== world.kind) return { attack, problems: [] }
   const outcomes: Array<{ readonly variant: string, readonly outcome: Outcome, readonly id: string }> = []
   const problems: string[] = []
-  for (const { variant, attack: filled } of variantsOf(attack, world.names)) {
+  for (const { variant, attack: filled } of listVariants(attack, world.names)) {
     const id = `attack-${++sentSoFar}`
     const outcome = await sendAttack(world, filled, id)
     outcomes.push({ variant, outcome, id })
-    problems.push(...judged(world, filled, outcome).map(problem => `${kindOf(world, variant)}${problem}`))
+    problems.push(...findProblems(world, filled, outcome).map(problem => `${describeVariant(world, variant)}${problem}`))
   }
   const [first, ...others] = outcomes
   for (const { variant, outcome } of others) {
-    const [a, b] = [said(first!.outcome, first!.variant), said(outcome, variant)]
+    const [a, b] = [formatComparable(first!.outcome, first!.variant), formatComparable(outcome, variant)]
     if (a !== b) {
-      problems.push(`${kindOf(world, variant)}tells itself from ${kindOf(world, first!.variant)}${b} in place of ${a}`)
+      problems.push(`${describeVariant(world, variant)}tells itself from ${describeVariant(world, first!.variant)}${b} in place of ${a}`)
     }
   }
-  problems.push(...wrongInLog(world, attack, outcomes.map(({ id }) => id)))
+  problems.push(...checkLog(world, attack, outcomes.map(({ id }) => id)))
   return { attack, problems }
 }
 
-const kindOf = ({ names }: AttackWorld, variant: string): string =>
+const describeVariant = ({ names }: AttackWorld, variant: string): string =>
   variant === '' ? '' : `${Object.entries(names).find(([, value]) => value === variant)?.[0]}: `
 
 /** The log names nobody's records and no other tenant; an incident stands in it only where the row says so. */
-function wrongInLog (
+function checkLog (
   { gateway, names, secrets }: AttackWorld,
   { as, incident }: Attack,
   ids: readonly string[]
 ): string[] {
   if (as === 'victim') return []
   // The other's own requests may well name it.
-  const lines = gateway.linesSince().filter(line => !line.includes(`"tenantId":"${names.theirTenant}"`))
+  const lines = gateway.readNewLines().filter(line => !line.includes(`"tenantId":"${names.theirTenant}"`))
   const own = [names.own!, names.ownEdit!, names.ownMark!, names.ownKey!]
   return lines.flatMap(line => [
     ...[...secrets, ...own]
@@ -58,7 +58,7 @@ function wrongInLog (
 const withoutRequestId = (line: string): string => line.replace(/"requestId":"[^"]*"/, '')
 
 /** The records that no request of the attacker's may change, with all their versions, straight from the datastore. */
-export async function untouchableState ({ test, untouchable, names }: AttackWorld): Promise<string> {
+export async function readUntouchableState ({ test, untouchable, names }: AttackWorld): Promise<string> {
   const histories = await Promise.all(untouchable.map(async record => {
     const { status, body } = await test.send('GET', `${record}/_history?_count=100`)
     return printJson([
@@ -69,7 +69,7 @@ export async function untouchableState ({ test, untouchable, names }: AttackWorl
   }))
   const tagged = await Promise.all(
     ['Patient', 'Observation', 'Flag', 'Basic'].map(async type =>
-      (await test.tagged(names.theirTenant!, type)).map(({ id, meta }) => `${type}/${id}/${meta.versionId}`).sort()
+      (await test.fetchTagged(names.theirTenant!, type)).map(({ id, meta }) => `${type}/${id}/${meta.versionId}`).sort()
     )
   )
   return [...histories, ...tagged.flat()].join('\n')
@@ -79,7 +79,7 @@ export async function untouchableState ({ test, untouchable, names }: AttackWorl
  * What the attacker wrote during the attacks: each record has one tag of the tenant system, its own, and holds no id of
  * another's.
  */
-export async function wrongWithOwn ({ test, names, secrets }: AttackWorld): Promise<string[]> {
+export async function checkOwnRecords ({ test, names, secrets }: AttackWorld): Promise<string[]> {
   const known = new Set([names.crossing, names.twoTags, names.lookalike])
   const types = [
     'Patient',
@@ -99,10 +99,10 @@ export async function wrongWithOwn ({ test, names, secrets }: AttackWorld): Prom
     'Media',
     'Composition'
   ]
-  const stored = (await Promise.all(types.map(type => test.tagged(names.ownTenant!, type)))).flat()
+  const stored = (await Promise.all(types.map(type => test.fetchTagged(names.ownTenant!, type)))).flat()
   return stored.filter(({ id }) => !known.has(id)).flatMap(record => {
-    const place = `${record.resourceType}/${record.id}`
-    const marks = (record.meta.tag ?? []).filter(
+    const recordReference = `${record.resourceType}/${record.id}`
+    const tenantTags = (record.meta.tag ?? []).filter(
       ({ system }) => system?.trim().toLowerCase() === 'urn:clinigate:tenant'
     )
     // A uri that begins otherwise is a text like any other, which no server follows to a record.
@@ -112,14 +112,14 @@ export async function wrongWithOwn ({ test, names, secrets }: AttackWorld): Prom
       )
     ].map(([, text]) => text!)
     return [
-      ...(marks.length === 1 && marks[0]!.code === names.ownTenant
+      ...(tenantTags.length === 1 && tenantTags[0]!.code === names.ownTenant
         ? []
-        : [`${place} carries ${JSON.stringify(marks)}`]),
+        : [`${recordReference} carries ${JSON.stringify(tenantTags)}`]),
       ...references
         .filter(text =>
           secrets.some(secret => text.endsWith(`/${secret}`) && text !== `http://q.example/${names.theirMark}`)
         )
-        .map(text => `${place} refers to ${text}`)
+        .map(text => `${recordReference} refers to ${text}`)
     ]
   })
 }

@@ -1,19 +1,19 @@
 import { randomUUID } from 'node:crypto'
 import t from 'tap'
-import { realBackend } from '../harness/backend.js'
-import { clientOf } from '../harness/client.js'
-import { fhirServer } from '../harness/fhir-server.js'
+import { requireRealBackend } from '../harness/backend.js'
+import { createGatewayClient } from '../harness/client.js'
+import { createFhirClient } from '../harness/fhir-server.js'
 import { startGateway } from '../harness/gateway.js'
 
-const { url } = realBackend()
-const server = fhirServer(url)
+const { url } = requireRealBackend()
+const server = createFhirClient(url)
 const questionnaire = `http://example.org/Questionnaire/${randomUUID()}`
 
 // HAPI follows a canonical to whatever has that url, and a thousand records at most: who had 999 of their own saw
 // whether there was another.
 t.test('no organization can count by a canonical URL what others have', async t => {
   const gateway = await startGateway(t, { fhirUrl: url })
-  const [client, other] = [await clientOf(gateway), await clientOf(gateway)]
+  const [client, other] = [await createGatewayClient(gateway), await createGatewayClient(gateway)]
   await server.storeAll(
     client.tenantId,
     Array.from({ length: 999 }, () => ({ resourceType: 'Questionnaire', status: 'active', url: questionnaire }))
@@ -26,19 +26,19 @@ t.test('no organization can count by a canonical URL what others have', async t 
     'fhir/QuestionnaireResponse?_include=QuestionnaireResponse:questionnaire&_include:iterate=Questionnaire:composed-of',
     'fhir/QuestionnaireResponse?_count=1&_include:iterate=QuestionnaireResponse:questionnaire'
   ]
-  const answers = async () => await Promise.all(requested.map(async path => {
+  const searchAll = async () => await Promise.all(requested.map(async path => {
     const { status, body } = await client.send('GET', path)
     return { path, status, total: body.total, entries: body.entry?.length, issue: body.issue }
   }))
-  const before = await answers()
+  const before = await searchAll()
   await server.storeAll(other.tenantId, [{ resourceType: 'Questionnaire', status: 'active', url: questionnaire }])
-  t.same(await answers(), before)
+  t.same(await searchAll(), before)
 })
 
 // HAPI looks up what a canonical names among the records of all organizations, and tells what it demands.
 t.test('what another organization asks in a questionnaire or measures is not told by $validate', async t => {
-  const gateway = await startGateway(t, { fhirUrl: realBackend().url })
-  const [client, other] = [await clientOf(gateway), await clientOf(gateway)]
+  const gateway = await startGateway(t, { fhirUrl: requireRealBackend().url })
+  const [client, other] = [await createGatewayClient(gateway), await createGatewayClient(gateway)]
   const [theirs, nobodys] = [randomUUID(), randomUUID()]
   const url = (name: string) => `http://forms.example/${name}`
   const definitions = [
@@ -65,7 +65,7 @@ t.test('what another organization asks in a questionnaire or measures is not tol
   for (const definition of definitions) {
     t.equal((await other.send('POST', `fhir/${definition.resourceType}`, definition)).status, 201)
   }
-  const requested = (name: string) => [
+  const buildResources = (name: string) => [
     {
       resourceType: 'QuestionnaireResponse',
       status: 'completed',
@@ -101,14 +101,14 @@ t.test('what another organization asks in a questionnaire or measures is not tol
       relatedArtifact: [{ type: 'depends-on', resource: url(name) }]
     }
   ]
-  for (const [at, resource] of requested(theirs).entries()) {
-    const [told, unknown] = await Promise.all(
-      [resource, requested(nobodys)[at]!].map(body => client.send('POST', `fhir/${body.resourceType}/$validate`, body))
+  for (const [at, resource] of buildResources(theirs).entries()) {
+    const [response, unknown] = await Promise.all(
+      [resource, buildResources(nobodys)[at]!].map(body => client.send('POST', `fhir/${body.resourceType}/$validate`, body))
     )
-    t.equal(told!.status, 200)
-    t.notMatch(told!.text, /their-|urn:uuid/)
+    t.equal(response!.status, 200)
+    t.notMatch(response!.text, /their-|urn:uuid/)
     t.equal(
-      told!.text.replaceAll(theirs, ''),
+      response!.text.replaceAll(theirs, ''),
       unknown!.text.replaceAll(nobodys, ''),
       `${resource.resourceType} as by one that nobody has`
     )
@@ -117,23 +117,23 @@ t.test('what another organization asks in a questionnaire or measures is not tol
 
 // HAPI keeps what a tag says beside its system and code once, for all records that have the code.
 t.test('what one organization says in a tag or label is not shown to another that uses the same code', async t => {
-  const gateway = await startGateway(t, { fhirUrl: realBackend().url })
-  const [client, other] = [await clientOf(gateway), await clientOf(gateway)]
+  const gateway = await startGateway(t, { fhirUrl: requireRealBackend().url })
+  const [client, other] = [await createGatewayClient(gateway), await createGatewayClient(gateway)]
   const basic = (coding: object) => ({
     resourceType: 'Basic',
     meta: { tag: [coding], security: [coding] },
     code: { text: 'x' }
   })
   const coding = { system: `urn:ward:${client.tenantId}`, code: '3' }
-  const said = { display: 'Words of the other', version: '7', userSelected: true }
+  const codingDetails = { display: 'Words of the other', version: '7', userSelected: true }
   for (const [method, path] of [['POST', 'fhir/Basic'], ['PUT', 'fhir/Basic/']] as const) {
-    const made = await other.send('POST', 'fhir/Basic', basic(method === 'POST' ? { ...coding, ...said } : coding))
+    const made = await other.send('POST', 'fhir/Basic', basic(method === 'POST' ? { ...coding, ...codingDetails } : coding))
     t.equal(made.status, 201)
     if (method === 'PUT') {
       t.equal(
         (
           await other.send('PUT', path + made.body.id, {
-            ...basic({ ...coding, code: '4', ...said }),
+            ...basic({ ...coding, code: '4', ...codingDetails }),
             id: made.body.id
           })
         ).status,
@@ -153,7 +153,7 @@ t.test('what one organization says in a tag or label is not shown to another tha
 })
 
 t.test('a label without a system, which HAPI would take for one of another organization, is refused', async t => {
-  const client = await clientOf(await startGateway(t, { fhirUrl: realBackend().url }))
+  const client = await createGatewayClient(await startGateway(t, { fhirUrl: requireRealBackend().url }))
   const { status, body } = await client.send('POST', 'fhir/Basic', {
     resourceType: 'Basic',
     meta: { security: [{ code: '3' }] },
@@ -164,9 +164,9 @@ t.test('a label without a system, which HAPI would take for one of another organ
 })
 
 t.test('a tag without a system whose code is another organization\'s id makes a record nobody else\'s', async t => {
-  const { url } = realBackend()
+  const { url } = requireRealBackend()
   const gateway = await startGateway(t, { fhirUrl: url })
-  const [client, other] = [await clientOf(gateway), await clientOf(gateway)]
+  const [client, other] = [await createGatewayClient(gateway), await createGatewayClient(gateway)]
   // HAPI knows the other's tag from then on.
   t.equal((await other.send('POST', 'fhir/Basic', { resourceType: 'Basic', code: { text: 'theirs' } })).status, 201)
   const code = other.tenantId
@@ -186,6 +186,6 @@ t.test('a tag without a system whose code is another organization\'s id makes a 
     )
     t.equal((await client.send('GET', `fhir/Basic/${made.body.id}`)).status, 200, 'its owner still has it')
   }
-  t.equal((await fhirServer(url).tagged(code, 'Basic')).length, 1, 'the other has its own record and no other')
+  t.equal((await createFhirClient(url).fetchTagged(code, 'Basic')).length, 1, 'the other has its own record and no other')
   t.equal((await other.send('GET', 'fhir/Basic')).body.total, 1)
 })

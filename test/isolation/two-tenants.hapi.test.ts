@@ -1,5 +1,5 @@
 import t from 'tap'
-import { realBackend } from '../harness/backend.js'
+import { requireRealBackend } from '../harness/backend.js'
 import { startTestSandbox } from '../harness/sandbox.js'
 import { actAtRandom } from './two-tenants.js'
 
@@ -9,7 +9,7 @@ t.setTimeout((Number(seconds) + 120) * 1000)
 
 t.test('two tenants acting at random on the real FHIR server see nothing of each other', async t => {
   const live = await startTestSandbox(t)
-  const { url, server } = realBackend()
+  const { url, server } = requireRealBackend()
   await actAtRandom(
     t,
     { testUrl: url, liveUrl: live.url, deletesWhatIsReferredTo: server !== 'hapi' },

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import type { Test } from 'tap'
-import { clientOf, unlimitedPlans, type Answer, type Client } from '../harness/client.js'
-import { fhirServer, tenantSystem, type FhirServer } from '../harness/fhir-server.js'
+import { createGatewayClient, unlimitedPlans, type ClientResponse, type Client } from '../harness/client.js'
+import { createFhirClient, tenantSystem, type FhirServer } from '../harness/fhir-server.js'
 import { startGateway } from '../harness/gateway.js'
 import type { Servers } from './foreign-ids.js'
-import { groups, pathOf, Records, type Group, type Known } from './model.js'
+import { groups, toPath, Records, type Group, type Known } from './model.js'
 
 /** How long to look, at least, and where. */
 interface Effort { readonly seconds: number, readonly seed: number }
@@ -69,8 +69,8 @@ export async function actAtRandom (
   let taken = 0
   // However slow the machine is, a world is lived through.
   const isOver = () => taken > stepsOfAWorld && performance.now() > until
-  const live = async (steps: readonly Step[]) => {
-    const actors = (await Promise.all([0, 1].map(() => bothModes()))).flat()
+  const runSteps = async (steps: readonly Step[]) => {
+    const actors = (await Promise.all([0, 1].map(() => createActors()))).flat()
     const world: World = { actors, cursors: [], deletesWhatIsReferredTo }
     for (const step of steps) {
       if (isOver()) break
@@ -80,21 +80,22 @@ export async function actAtRandom (
     }
     for (const actor of world.actors) await requireSameOnServer(actor)
   }
-  const bothModes = async (): Promise<Actor[]> => {
-    const test = await clientOf(gateway)
-    const live = await clientOf(gateway, { tenantId: test.tenantId, mode: 'live' })
+  const createActors = async (): Promise<Actor[]> => {
+    const test = await createGatewayClient(gateway)
+    const live = await createGatewayClient(gateway, { tenantId: test.tenantId, mode: 'live' })
     return [[test, testUrl] as const, [live, liveUrl] as const].map(([client, url]) => ({
       client,
-      server: fhirServer(url),
+      server: createFhirClient(url),
       marker: `Mark${randomUUID().replaceAll('-', '')}`,
       records: new Records()
     }))
   }
-  const property = () => fc.asyncProperty(fc.array(step, { minLength: stepsOfAWorld, maxLength: stepsOfAWorld }), live)
+  const buildProperty = () =>
+    fc.asyncProperty(fc.array(step, { minLength: stepsOfAWorld, maxLength: stepsOfAWorld }), runSteps)
   await Promise.all(Array.from({ length: worldsAtOnce }, async (_, i) => {
     // A failure is not shrunk, since the servers go on from where they are.
     for (let world = i; !isOver(); world += worldsAtOnce) {
-      await fc.assert(property(), { seed: seed + world, numRuns: 1, endOnFailure: true })
+      await fc.assert(buildProperty(), { seed: seed + world, numRuns: 1, endOnFailure: true })
     }
   }))
   t.comment(`${taken} steps`)
@@ -113,7 +114,7 @@ async function perform (world: World, { kind, who, group, pick, more, variant }:
   const act = { world, actor, variant, other }
   if (kind === 'create') return create(act, groups[group]!, known, more)
   if (kind === 'find') return find(act, groups[group]!, chosen)
-  if (kind === 'page') return page(act, pick)
+  if (kind === 'page') return followCursor(act, pick)
   if (chosen === undefined) return
   if (kind === 'read') return read(act, chosen)
   if (kind === 'include') return include(act, chosen)
@@ -151,7 +152,7 @@ async function read (act: Act, chosen: Known): Promise<void> {
     act,
     own === undefined ? 404 : 200,
     act.variant === 1 && own === undefined ? 'HEAD' : 'GET',
-    pathOf(chosen),
+    toPath(chosen),
     undefined,
     headers
   )
@@ -164,7 +165,7 @@ async function include (act: Act, chosen: Known): Promise<void> {
   const { records } = act.actor
   const isOwn = records.get(chosen) !== undefined
   const query = '_revinclude=Encounter:subject&_revinclude=Observation:patient&_revinclude=Consent:patient'
-  const { data } = await send(act, isOwn ? 200 : 404, 'GET', `${pathOf(chosen)}?${query}`)
+  const { data } = await send(act, isOwn ? 200 : 404, 'GET', `${toPath(chosen)}?${query}`)
   if (!isOwn) return
   const expected = [
     chosen.id,
@@ -183,7 +184,7 @@ async function write (act: Act, chosen: Known): Promise<void> {
     act,
     own === undefined ? 404 : isStale ? 412 : 200,
     'PATCH',
-    pathOf(chosen),
+    toPath(chosen),
     body,
     isStale ? { 'if-match': 'W/"999"' } : {}
   )
@@ -199,7 +200,7 @@ async function refer (act: Act, chosen: Known): Promise<void> {
   const own = records.get(chosen)
   const value = act.other.group.path === to || required ? act.other.id : null
   const isAllowed = value === null || records.has(to, value)
-  const { data } = await send(act, own === undefined ? 404 : isAllowed ? 200 : 422, 'PATCH', pathOf(chosen), {
+  const { data } = await send(act, own === undefined ? 404 : isAllowed ? 200 : 422, 'PATCH', toPath(chosen), {
     [field]: value
   })
   if (own !== undefined && isAllowed) records.change(own, { [field]: value ?? undefined }, data.versionId)
@@ -216,7 +217,7 @@ async function remove (act: Act, chosen: Known): Promise<void> {
     act,
     status,
     'DELETE',
-    pathOf(chosen),
+    toPath(chosen),
     undefined,
     isStale ? { 'if-match': 'W/"999"' } : {}
   )
@@ -228,7 +229,7 @@ async function remove (act: Act, chosen: Known): Promise<void> {
 /** Searches by everybody's text, by an id and by a reference of anybody. */
 async function find (act: Act, group: Group, chosen: Known | undefined): Promise<void> {
   const { world, actor, variant } = act
-  const own = actor.records.of(group)
+  const own = actor.records.listByGroup(group)
   const search = async (query: string, expected: readonly Known[]): Promise<void> => {
     const { data } = await send(act, 200, 'GET', `${group.path}?${query}`)
     requireEqual(data.total, expected.length, `total of ${group.path}?${query.split('=')[0]}`)
@@ -240,8 +241,8 @@ async function find (act: Act, group: Group, chosen: Known | undefined): Promise
   }
   if (variant === 0) await search('count=2', own)
   if (variant === 1) {
-    const marked = world.actors[(chosen?.id.length ?? 0) % 4]!
-    await search(`count=2&${group.filter}=${marked.marker}`, marked === actor ? own : [])
+    const markedActor = world.actors[(chosen?.id.length ?? 0) % 4]!
+    await search(`count=2&${group.filter}=${markedActor.marker}`, markedActor === actor ? own : [])
   }
   if (chosen === undefined) return
   if (variant === 2) await search(`count=2&id=${chosen.id}`, own.filter(({ id }) => id === chosen.id))
@@ -254,13 +255,13 @@ async function find (act: Act, group: Group, chosen: Known | undefined): Promise
   }
 }
 
-async function page (act: Act, pick: number): Promise<void> {
+async function followCursor (act: Act, pick: number): Promise<void> {
   const { world, actor, variant } = act
-  const given = world.cursors[pick % (world.cursors.length || 1)]
-  if (given === undefined) return
-  const group = variant === 0 ? groups[pick % groups.length]! : given.group
-  const isRight = given.owner === actor && group === given.group
-  const { data, body } = await send(act, isRight ? 200 : 400, 'GET', `${group.path}?cursor=${given.cursor}`)
+  const cursorEntry = world.cursors[pick % (world.cursors.length || 1)]
+  if (cursorEntry === undefined) return
+  const group = variant === 0 ? groups[pick % groups.length]! : cursorEntry.group
+  const isRight = cursorEntry.owner === actor && group === cursorEntry.group
+  const { data, body } = await send(act, isRight ? 200 : 400, 'GET', `${group.path}?cursor=${cursorEntry.cursor}`)
   if (!isRight) return requireEqual(body.code, 'INVALID_CURSOR', 'why a cursor is refused')
   const strangers = data.data.filter(({ id }: Known) => !actor.records.all.some(record => record.id === id))
   requireEqual(strangers, [], 'strangers on a page')
@@ -271,47 +272,47 @@ async function send (
   { world, actor }: Pick<Act, 'world' | 'actor'>,
   status: number,
   ...[method, path, body, headers]: Parameters<Client['send']>
-): Promise<Answer> {
-  const answer = await actor.client.send(method, path, body, headers)
-  if (answer.status !== status) {
-    throw new Error(`${method} ${path} is answered ${answer.status} in place of ${status}: ${answer.text}`)
+): Promise<ClientResponse> {
+  const response = await actor.client.send(method, path, body, headers)
+  if (response.status !== status) {
+    throw new Error(`${method} ${path} is answered ${response.status} in place of ${status}: ${response.text}`)
   }
-  const everything = JSON.stringify(answer.headers) + answer.text
+  const everything = JSON.stringify(response.headers) + response.text
   const others = world.actors.filter(other => other !== actor)
   const leaks = others.filter(
     ({ marker, client }) =>
       everything.includes(marker) || (client.tenantId !== actor.client.tenantId && everything.includes(client.tenantId))
   )
-  const { meta: _, requestId: __, ...said } = answer.body ?? {}
+  const { meta: _, requestId: __, ...content } = response.body ?? {}
   const texts = new Set(
-    [...textsIn(said), ...Object.values(answer.headers).flatMap(value => String(value).split('/'))].flatMap(text => [
+    [...collectTexts(content), ...Object.values(response.headers).flatMap(value => String(value).split('/'))].flatMap(text => [
       text,
       text.split('/')[1] ?? text
     ])
   )
-  const shown = others.flatMap(({ records }) => records.all).filter(({ id }) => texts.has(id))
-  if (leaks.length + shown.length > 0) throw new Error(`${method} ${path} shows something of another: ${everything}`)
-  return answer
+  const foreignRecords = others.flatMap(({ records }) => records.all).filter(({ id }) => texts.has(id))
+  if (leaks.length + foreignRecords.length > 0) throw new Error(`${method} ${path} shows something of another: ${everything}`)
+  return response
 }
 
-function textsIn (value: unknown): string[] {
+function collectTexts (value: unknown): string[] {
   if (typeof value === 'string') return [value]
-  return value !== null && typeof value === 'object' ? Object.values(value).flatMap(textsIn) : []
+  return value !== null && typeof value === 'object' ? Object.values(value).flatMap(collectTexts) : []
 }
 
 /** Compares all records of one group as their owner sees them with the model. */
 async function compare (actor: Actor, group: Group, world: World): Promise<void> {
   const { data } = await send({ world, actor }, 200, 'GET', `${group.path}?count=100`)
-  const own = actor.records.of(group)
+  const own = actor.records.listByGroup(group)
   requireEqual(data.total, own.length, `how many ${group.path} there are`)
   for (const record of own) requireSame(data.data.find(({ id }: Known) => id === record.id), record)
 }
 
-function requireSame (shown: any, { group, id, fields, version }: Known): void {
+function requireSame (actual: any, { group, id, fields, version }: Known): void {
   const names = [group.text, ...Object.keys(group.references)]
   // One value may be sent in place of a list; what is shown is a list.
   const pick = (of: any): unknown => names.map(name => name === group.text ? [of?.[name]].flat() : of?.[name])
-  requireEqual([shown?.id, shown?.versionId, pick(shown)], [id, version, pick(fields)], `a record of ${group.path}`)
+  requireEqual([actual?.id, actual?.versionId, pick(actual)], [id, version, pick(fields)], `a record of ${group.path}`)
 }
 
 function requireEqual (actual: unknown, expected: unknown, what: string): void {
@@ -322,11 +323,11 @@ function requireEqual (actual: unknown, expected: unknown, what: string): void {
 /** The server holds the records of the model, each with its owner's tag alone, and no others of this owner. */
 async function requireSameOnServer ({ client, server, records }: Actor): Promise<void> {
   for (const group of groups) {
-    const stored = await server.tagged(client.tenantId, group.type)
+    const stored = await server.fetchTagged(client.tenantId, group.type)
     requireEqual(
       stored.map(({ id, meta }) => `${id}/${meta.versionId}`).sort(),
       records
-        .of(group)
+        .listByGroup(group)
         .map(({ id, version }) => `${id}/${version}`)
         .sort(),
       `the ${group.type}s of a tenant on the server`

@@ -11,36 +11,36 @@ import { JobRunner } from '../../src/jobs/runner.js'
 import { Spool } from '../../src/jobs/storage/files.js'
 import { Sweeper } from '../../src/jobs/storage/sweeper.js'
 import { unlimitedPlans } from '../harness/client.js'
-import { dataFiles } from '../harness/data-files.js'
+import { listDataFiles } from '../harness/data-files.js'
 import { startGateway } from '../harness/gateway.js'
-import { until } from '../harness/until.js'
-import { keptLog } from '../sync/control-plane.js'
-import { importer } from './importing.js'
+import { waitUntil } from '../harness/until.js'
+import { createMemoryLog } from '../sync/control-plane.js'
+import { createImporter } from './importing.js'
 import { exportRequest, owner } from './job-fixtures.js'
 
-const patients = (count: number) => Array.from({ length: count }, () => ({ resourceType: 'Patient', gender: 'female' }))
-const inputsIn = (directory: string) => dataFiles(directory).filter(({ name }) => /\/input(\.pieces)?$/.test(name))
+const buildPatients = (count: number) => Array.from({ length: count }, () => ({ resourceType: 'Patient', gender: 'female' }))
+const listInputs = (directory: string) => listDataFiles(directory).filter(({ name }) => /\/input(\.pieces)?$/.test(name))
 
 // What was written since the job was last told of stayed out of it for good once the job was cancelled.
 t.test('a cancelled import says how many records it wrote, and lets go of its input', async t => {
   const gateway = await startGateway(t)
   const { secret } = await gateway.createKey()
-  const client = importer(gateway, secret)
+  const client = createImporter(gateway, secret)
   const {
     body: {
       data: { jobId }
     }
   } = await client.send(
-    patients(20_000)
+    buildPatients(20_000)
       .map(line => `${JSON.stringify(line)}\n`)
       .join('')
   )
-  const job = async () => (await client.get(`/bulk/jobs/${jobId}`)).body.data
-  while ((await job()).processedRecords === 0);
+  const fetchJob = async () => (await client.get(`/bulk/jobs/${jobId}`)).body.data
+  while ((await fetchJob()).processedRecords === 0);
   await fetch(`${gateway.url}/v1/bulk/jobs/${jobId}`, { method: 'DELETE', headers: { 'x-api-key': secret } })
-  await until(() => inputsIn(gateway.dataDirectory).length === 0)
-  const { status, processedRecords } = await job()
-  const created = (await client.results(jobId)).filter(({ status }) => status === 'created').length
+  await waitUntil(() => listInputs(gateway.dataDirectory).length === 0)
+  const { status, processedRecords } = await fetchJob()
+  const created = (await client.fetchResults(jobId)).filter(({ status }) => status === 'created').length
   t.match({ status, processedRecords }, { status: 'cancelled', processedRecords: created })
   t.ok(created > 0 && created < 20_000, `${created} were created`)
 })
@@ -49,23 +49,23 @@ t.test('a cancelled import says how many records it wrote, and lets go of its in
 t.test('the input of an import goes with its end, and its results stay', async t => {
   const gateway = await startGateway(t)
   const { secret } = await gateway.createKey()
-  const { job, results } = await importer(gateway, secret).run(patients(10))
+  const { job, results } = await createImporter(gateway, secret).run(buildPatients(10))
   t.match(job, { status: 'completed', processedRecords: 10 })
   t.equal(results.length, 10)
-  t.strictSame(inputsIn(gateway.dataDirectory), [])
+  t.strictSame(listInputs(gateway.dataDirectory), [])
 })
 
 // The lines that had not been read when it was cancelled had no result, so that results and lines were no longer 1:1.
 t.test('a cancelled import has a result for every line, and those that were not imported are pending', async t => {
   const gateway = await startGateway(t)
   const { secret } = await gateway.createKey()
-  const { send, get, ended, results } = importer(gateway, secret)
+  const { send, get, waitForEnd, fetchResults } = createImporter(gateway, secret)
   const count = 20_000
   const { body: { data: { jobId } } } = await send('{"resourceType":"Patient","gender":"female"}\n'.repeat(count))
   while ((await get(`/bulk/jobs/${jobId}`)).body.data.processedRecords === 0);
   await fetch(`${gateway.url}/v1/bulk/jobs/${jobId}`, { method: 'DELETE', headers: { 'x-api-key': secret } })
-  t.match(await ended(jobId), { status: 'cancelled', totalRecords: count })
-  const lines = await results(jobId)
+  t.match(await waitForEnd(jobId), { status: 'cancelled', totalRecords: count })
+  const lines = await fetchResults(jobId)
   t.strictSame(lines.map(({ line }) => line), Array.from({ length: count }, (_, at) => at + 1))
   t.match(lines[0], { status: 'created' })
   t.match(lines[count - 1], { line: count, status: 'pending' })
@@ -77,8 +77,8 @@ t.test('a cancelled import has a result for every line, and those that were not 
 async function startImporter (t: Test, bulk: Readonly<Record<string, unknown>> = {}) {
   const gateway = await startGateway(t, { plans: unlimitedPlans, config: { bulk } })
   const { secret } = await gateway.createKey()
-  const client = importer(gateway, secret)
-  const filesOf = (id: string) =>
+  const client = createImporter(gateway, secret)
+  const listFiles = (id: string) =>
     readdirSync(join(gateway.dataDirectory, 'bulk', id))
       .filter(name => !name.startsWith('.'))
       .toSorted()
@@ -86,7 +86,7 @@ async function startImporter (t: Test, bulk: Readonly<Record<string, unknown>> =
     (await client.send(lines, '?resourceType=patients')).body.data.jobId
   const cancel = async (id: string) =>
     await fetch(`${gateway.url}/v1/bulk/jobs/${id}`, { method: 'DELETE', headers: { 'x-api-key': secret } })
-  return { client, filesOf, send, cancel }
+  return { client, listFiles, send, cancel }
 }
 
 const lines = '{"lastName":"Byron"}\n'.repeat(20_000)
@@ -94,28 +94,28 @@ const lines = '{"lastName":"Byron"}\n'.repeat(20_000)
 t.test(
   'what was sent to an import that is cancelled before its turn goes at once, and each line keeps its result',
   async t => {
-    const { client, filesOf, send, cancel } = await startImporter(t, { jobsAtOnce: 1, jobsPerOrganization: 1 })
+    const { client, listFiles, send, cancel } = await startImporter(t, { jobsAtOnce: 1, jobsPerOrganization: 1 })
     const first = await send(lines)
     const waiting = await send('{"lastName":"Byron"}\n'.repeat(3))
     t.match(await client.get(`/bulk/jobs/${waiting}`), { body: { data: { status: 'pending' } } })
-    t.strictSame(filesOf(waiting), ['input', 'input.pieces'])
+    t.strictSame(listFiles(waiting), ['input', 'input.pieces'])
     t.equal((await cancel(waiting)).status, 200)
-    t.strictSame(filesOf(waiting), [])
+    t.strictSame(listFiles(waiting), [])
     t.strictSame(
-      await client.results(waiting),
+      await client.fetchResults(waiting),
       [1, 2, 3].map(line => ({ line, status: 'pending' }))
     )
     await cancel(first)
-    await until(() => filesOf(first).every(name => name.startsWith('index.db')))
+    await waitUntil(() => listFiles(first).every(name => name.startsWith('index.db')))
   }
 )
 
 t.test('what was sent to an import that fails goes with it, and its results stay', async t => {
-  const { client, filesOf, send } = await startImporter(t, { organizationBytes: 2 ** 20 })
+  const { client, listFiles, send } = await startImporter(t, { organizationBytes: 2 ** 20 })
   const id = await send('0\n'.repeat(2 ** 18))
-  t.match(await client.ended(id), { status: 'failed' })
-  await until(() => filesOf(id).every(name => name.startsWith('index.db')))
-  t.match((await client.results(id))[0], { line: 1, status: 'failed' })
+  t.match(await client.waitForEnd(id), { status: 'failed' })
+  await waitUntil(() => listFiles(id).every(name => name.startsWith('index.db')))
+  t.match((await client.fetchResults(id))[0], { line: 1, status: 'failed' })
 })
 
 // Whoever works on a job deletes its files when it is cancelled. One that waits for its next try, or that is cancelled
@@ -127,7 +127,7 @@ async function startJobs (t: Test) {
   const store = await openControlStore({ file: ':memory:', plans: ['pro'], now: () => new Date() })
   t.teardown(() => store.close())
   const spool = new Spool({ directory, reserveBytes: 0 })
-  const { log, lines } = keptLog()
+  const { log, lines } = createMemoryLog()
   const create = async () => {
     const { files, ...made } = await spool.begin(owner)
     for (const name of ['Patient.ndjson', indexFile]) {
@@ -137,7 +137,7 @@ async function startJobs (t: Test) {
     }
     return (await store.jobs.create({ owner, request: exportRequest, ...made })).id
   }
-  const work = (doJob: JobHandler) => {
+  const startRunner = (doJob: JobHandler) => {
     const runner = new JobRunner({
       jobs: store.jobs,
       spool,
@@ -169,28 +169,28 @@ async function startJobs (t: Test) {
     })
     t.teardown(() => sweeper.close())
   }
-  const namesOf = (id: string) => readdirSync(join(directory, id)).filter(name => !name.startsWith('.')).toSorted()
-  return { jobs: store.jobs, create, work, sweep, namesOf, lines }
+  const listFileNames = (id: string) => readdirSync(join(directory, id)).filter(name => !name.startsWith('.')).toSorted()
+  return { jobs: store.jobs, create, startRunner, sweep, listFileNames, lines }
 }
 
-const kept = [indexFile, `${indexFile}.pieces`]
-const all = ['Patient.ndjson', 'Patient.ndjson.pieces', ...kept]
+const retained = [indexFile, `${indexFile}.pieces`]
+const all = ['Patient.ndjson', 'Patient.ndjson.pieces', ...retained]
 
 t.test(
   'the files of a job that is cancelled while it waits for its next try are deleted, but for the results; those of other jobs stay',
   async t => {
-    const { jobs, create, work, sweep, namesOf, lines } = await startJobs(t)
+    const { jobs, create, startRunner, sweep, listFileNames, lines } = await startJobs(t)
     const id = await create()
-    const runner = work(async () => {
+    const runner = startRunner(async () => {
       throw new Failure('BACKEND_UNAVAILABLE')
     })
-    await until(() => lines.some(line => line.includes('will be retried')) && runner.running === 0)
+    await waitUntil(() => lines.some(line => line.includes('will be retried')) && runner.running === 0)
     await jobs.cancel(id, owner)
-    t.strictSame(namesOf(id), all)
+    t.strictSame(listFileNames(id), all)
     const other = await create()
     sweep()
-    await until(() => namesOf(id).length === kept.length)
-    t.strictSame([namesOf(id), namesOf(other)], [kept, all])
+    await waitUntil(() => listFileNames(id).length === retained.length)
+    t.strictSame([listFileNames(id), listFileNames(other)], [retained, all])
   }
 )
 
@@ -200,6 +200,6 @@ t.test('a control plane that can not tell which jobs those are keeps nothing els
   await jobs.cancel(cancelled, owner)
   await jobs.discard(discarded, owner)
   sweep({ abandoned: async () => { throw new Failure('BACKEND_UNAVAILABLE') } })
-  await until(async () => (await jobs.existing([discarded])).length === 0)
+  await waitUntil(async () => (await jobs.existing([discarded])).length === 0)
   t.strictSame(await jobs.existing([cancelled]), [cancelled])
 })

@@ -1,7 +1,7 @@
 import type { Test } from 'tap'
 import { tenantSystem } from '../harness/fhir-server.js'
-import { fhirBase, isRefused, observation, patient, stored } from '../passthrough/fixture.js'
-import { bulk, idsIn, recordsIn, type ExportWorld } from './exporting.js'
+import { fhirBase, assertRejected, buildObservation, buildPatient, storeResources } from '../passthrough/fixture.js'
+import { bulk, toSortedIds, parseRecords, type ExportWorld } from './exporting.js'
 
 const group = (...members: object[]) => ({
   resourceType: 'Group',
@@ -9,69 +9,69 @@ const group = (...members: object[]) => ({
   actual: true,
   ...(members.length > 0 && { member: members })
 })
-const member = (id: string | undefined, more = {}) => ({ entity: { reference: `Patient/${id}` }, ...more })
-const parameters = (...parameter: object[]) => ({ resourceType: 'Parameters', parameter })
+const buildMember = (id: string | undefined, more = {}) => ({ entity: { reference: `Patient/${id}` }, ...more })
+const buildParameters = (...parameter: object[]) => ({ resourceType: 'Parameters', parameter })
 
 /**
  * What an export must be, whichever FHIR server is behind the gateway:
  * http://hl7.org/fhir/uv/bulkdata/export.html (version 3.0.0)
  */
-export async function exportContract (t: Test, world: ExportWorld): Promise<void> {
-  await t.test("an export holds all of the organization's records, each once, and nobody else's", t => whole(t, world))
+export async function testExports (t: Test, world: ExportWorld): Promise<void> {
+  await t.test("an export holds all of the organization's records, each once, and nobody else's", t => testCompleteness(t, world))
   await t.test('the address of an export tells how far it is, then has the manifest, and is gone after a DELETE', t =>
-    lifeOf(t, world)
+    testLifecycle(t, world)
   )
   await t.test('only what was changed since is exported, and nothing between two exports is lost', t =>
-    since(t, world)
+    testSince(t, world)
   )
-  await t.test('what was changed at a time or later is left out of an export until then', t => until(t, world))
+  await t.test('what was changed at a time or later is left out of an export until then', t => testUntil(t, world))
   await t.test('an export has the records of the patients that a POST names, in a group or without', t =>
-    ofNamedPatients(t, world)
+    testNamedPatients(t, world)
   )
-  await t.test('several filters of one type are alternatives, and no record comes twice', t => filters(t, world))
-  await t.test('a filter narrows its type alone, and its values go on as they were meant', t => values(t, world))
+  await t.test('several filters of one type are alternatives, and no record comes twice', t => testFilters(t, world))
+  await t.test('a filter narrows its type alone, and its values go on as they were meant', t => testFilterValues(t, world))
   await t.test('elements that are wanted come with those that are mandatory, marked as a part', t =>
-    elements(t, world)
+    testElements(t, world)
   )
   await t.test("records are exported as they are stored: numbers, texts, tags and the gateway's own URLs", t =>
-    asStored(t, world)
+    testStoredText(t, world)
   )
   await t.test("at Patient level come the records of any patient's compartment, and no others", t =>
-    ofPatients(t, world)
+    testPatientLevel(t, world)
   )
-  await t.test('at Group level come the records of the members that are the organization\'s', t => ofGroup(t, world))
-  await t.test('a group that is unknown, deleted or another\'s is one and the same 404', t => noGroup(t, world))
-  await t.test('the parameters of a POST are those of a GET', t => byPost(t, world))
-  await t.test('what an export does not take is refused, and nothing is begun', t => refusals(t, world))
+  await t.test('at Group level come the records of the members that are the organization\'s', t => testGroupLevel(t, world))
+  await t.test('a group that is unknown, deleted or another\'s is one and the same 404', t => testUnknownGroup(t, world))
+  await t.test('the parameters of a POST are those of a GET', t => testPost(t, world))
+  await t.test('what an export does not take is refused, and nothing is begun', t => testRejections(t, world))
   await t.test('with lenient handling an export leaves out what is unknown, but never what narrows it', t =>
-    lenient(t, world)
+    testLenientHandling(t, world)
   )
-  await t.test('an export needs a key that may read', t => scopes(t, world))
-  await t.test('one call exports simple records or FHIR', t => oneCall(t, world))
-  await t.test('a mistake in that call is told with its field, and no value is repeated', t => errors(t, world))
+  await t.test('an export needs a key that may read', t => testScopes(t, world))
+  await t.test('one call exports simple records or FHIR', t => testSimpleExport(t, world))
+  await t.test('a mistake in that call is told with its field, and no value is repeated', t => testErrors(t, world))
 }
 
-async function whole (t: Test, world: ExportWorld): Promise<void> {
+async function testCompleteness (t: Test, world: ExportWorld): Promise<void> {
   const [own, other] = [await world.join(), await world.join()]
   const ids: string[] = []
   for (let at = 0; at < 4; at++) {
     ids.push(
       ...(await world.direct.storeAll(
         own.tenantId,
-        Array.from({ length: 300 }, () => patient())
+        Array.from({ length: 300 }, () => buildPatient())
       ))
     )
   }
   const [mine, theirs] = [
-    await stored(own, observation(`Patient/${ids[0]}`), {
+    await storeResources(own, buildObservation(`Patient/${ids[0]}`), {
       resourceType: 'Binary',
       contentType: 'text/plain',
       data: 'aGk='
     } as { resourceType: string }),
-    await stored(other, patient())
+    await storeResources(other, buildPatient())
   ]
-  const { manifest, lines } = await own.exported('/$export')
-  t.strictSame(idsIn(lines.Patient), ids.sort())
+  const { manifest, lines } = await own.runExport('/$export')
+  t.strictSame(toSortedIds(lines.Patient), ids.sort())
   t.strictSame(
     manifest.output.map(({ type, count }: any) => [type, count]),
     [
@@ -80,27 +80,27 @@ async function whole (t: Test, world: ExportWorld): Promise<void> {
       ['Patient', 1_200]
     ]
   )
-  t.strictSame([idsIn(lines.Observation), idsIn(lines.Binary)], [[mine[0]], [mine[1]]])
-  const foreign = await other.exported('/$export')
+  t.strictSame([toSortedIds(lines.Observation), toSortedIds(lines.Binary)], [[mine[0]], [mine[1]]])
+  const foreign = await other.runExport('/$export')
   t.strictSame(foreign.manifest.output.map(({ type, count }: any) => [type, count]), [['Patient', 1]])
-  t.strictSame(idsIn(foreign.lines.Patient), theirs)
+  t.strictSame(toSortedIds(foreign.lines.Patient), theirs)
   t.strictSame(
-    (await (await world.join()).exported('/$export')).manifest.output,
+    (await (await world.join()).runExport('/$export')).manifest.output,
     [],
     'an organization without records has an empty export'
   )
 }
 
-async function lifeOf (t: Test, { join }: ExportWorld): Promise<void> {
+async function testLifecycle (t: Test, { join }: ExportWorld): Promise<void> {
   const [own, other] = [await join(), await join()]
-  await stored(own, patient())
+  await storeResources(own, buildPatient())
   const begun = await own.send('GET', '/$export?_type=Patient,Observation&_outputFormat=ndjson', undefined, bulk)
   t.match(begun, { status: 202, resource: { resourceType: 'OperationOutcome' } })
-  const place = begun.headers['content-location']!
-  t.match(place, new RegExp(`^${fhirBase}/`))
-  const first = await own.send('GET', place)
+  const statusUrl = begun.headers['content-location']!
+  t.match(statusUrl, new RegExp(`^${fhirBase}/`))
+  const first = await own.send('GET', statusUrl)
   t.match(first, { status: 202, text: '', headers: { 'retry-after': /^\d+$/, 'x-progress': /\w/ } })
-  const done = await own.ended(place)
+  const done = await own.waitForEnd(statusUrl)
   t.match(done.headers, { 'content-type': /^application\/json/, expires: /GMT$/ })
   t.ok(Date.parse(done.headers.expires!) > Date.now())
   t.strictSame(Object.keys(done.resource), ['transactionTime', 'request', 'requiresAccessToken', 'output', 'error'])
@@ -112,151 +112,151 @@ async function lifeOf (t: Test, { join }: ExportWorld): Promise<void> {
   const [{ type, count, url }, ...more] = done.resource.output
   t.strictSame([type, count, more], ['Patient', 1, []])
   const file = `/${new URL(url).pathname.split('/').slice(2).join('/')}`
-  t.equal(recordsIn((await own.simple('GET', file)).text).length, 1)
+  t.equal(parseRecords((await own.sendSimple('GET', file)).text).length, 1)
   for (const [method, path] of [
-    ['GET', place],
-    ['DELETE', place]
-  ] as const) { isRefused(t, await other.send(method, path), { status: 404, code: 'not-found' }, "another's") }
-  t.equal((await other.simple('GET', file)).status, 404)
-  t.match(await own.send('DELETE', place), { status: 202, resource: { resourceType: 'OperationOutcome' } })
+    ['GET', statusUrl],
+    ['DELETE', statusUrl]
+  ] as const) { assertRejected(t, await other.send(method, path), { status: 404, code: 'not-found' }, "another's") }
+  t.equal((await other.sendSimple('GET', file)).status, 404)
+  t.match(await own.send('DELETE', statusUrl), { status: 202, resource: { resourceType: 'OperationOutcome' } })
   for (const method of ['GET', 'DELETE']) {
-    isRefused(t, await own.send(method, place), { status: 404, code: 'not-found' }, method)
+    assertRejected(t, await own.send(method, statusUrl), { status: 404, code: 'not-found' }, method)
   }
-  t.equal((await own.simple('GET', file)).status, 404)
+  t.equal((await own.sendSimple('GET', file)).status, 404)
   const cancelled = await own.begin('/$export')
   t.equal((await own.send('DELETE', cancelled)).status, 202)
   t.equal((await own.send('GET', cancelled)).status, 404)
 }
 
-async function since (t: Test, { join }: ExportWorld): Promise<void> {
+async function testSince (t: Test, { join }: ExportWorld): Promise<void> {
   const own = await join()
-  const [before] = await stored(own, patient())
-  const { manifest, lines } = await own.exported('/$export?_type=Patient,Observation')
-  t.strictSame(idsIn(lines.Patient), [before])
-  const [after] = await stored(own, patient(), observation(`Patient/${before}`))
-  const later = await own.exported(
+  const [before] = await storeResources(own, buildPatient())
+  const { manifest, lines } = await own.runExport('/$export?_type=Patient,Observation')
+  t.strictSame(toSortedIds(lines.Patient), [before])
+  const [after] = await storeResources(own, buildPatient(), buildObservation(`Patient/${before}`))
+  const later = await own.runExport(
     `/$export?_type=Patient,Observation&_since=${encodeURIComponent(manifest.transactionTime)}`
   )
-  t.strictSame(idsIn(later.lines.Patient), [after])
+  t.strictSame(toSortedIds(later.lines.Patient), [after])
   t.equal(later.lines.Observation!.length, 1)
-  t.strictSame((await own.exported('/$export?_since=2999-01-01T00:00:00%2B01:00')).manifest.output, [])
+  t.strictSame((await own.runExport('/$export?_since=2999-01-01T00:00:00%2B01:00')).manifest.output, [])
 }
 
-async function until (t: Test, { join }: ExportWorld): Promise<void> {
+async function testUntil (t: Test, { join }: ExportWorld): Promise<void> {
   const own = await join()
-  const [before] = await stored(own, patient({ gender: 'female' }))
+  const [before] = await storeResources(own, buildPatient({ gender: 'female' }))
   const changed = await own.send('GET', `/Patient/${before}`)
   // A millisecond of its own: servers store no less.
   await new Promise(resolve => setTimeout(resolve, 20))
-  const [after] = await stored(own, patient({ gender: 'female' }))
+  const [after] = await storeResources(own, buildPatient({ gender: 'female' }))
   const end = (await own.send('GET', `/Patient/${after}`)).resource.meta.lastUpdated
-  const ending = (time: string) => `_type=Patient&_until=${encodeURIComponent(time)}`
-  t.strictSame(idsIn((await own.exported(`/$export?${ending(end)}`)).lines.Patient), [before])
-  t.strictSame(idsIn((await own.exported(`/Patient/$export?${ending(end)}&_typeFilter=Patient%3Fgender%3Dfemale`))
+  const buildUntilQuery = (time: string) => `_type=Patient&_until=${encodeURIComponent(time)}`
+  t.strictSame(toSortedIds((await own.runExport(`/$export?${buildUntilQuery(end)}`)).lines.Patient), [before])
+  t.strictSame(toSortedIds((await own.runExport(`/Patient/$export?${buildUntilQuery(end)}&_typeFilter=Patient%3Fgender%3Dfemale`))
     .lines.Patient), [before])
   const start = encodeURIComponent(changed.resource.meta.lastUpdated)
-  t.strictSame(idsIn((await own.exported(`/$export?${ending(end)}&_since=${start}`)).lines.Patient), [before])
-  t.strictSame((await own.exported(`/$export?${ending(changed.resource.meta.lastUpdated)}`)).manifest.output, [])
+  t.strictSame(toSortedIds((await own.runExport(`/$export?${buildUntilQuery(end)}&_since=${start}`)).lines.Patient), [before])
+  t.strictSame((await own.runExport(`/$export?${buildUntilQuery(changed.resource.meta.lastUpdated)}`)).manifest.output, [])
 }
 
-async function ofNamedPatients (t: Test, world: ExportWorld): Promise<void> {
+async function testNamedPatients (t: Test, world: ExportWorld): Promise<void> {
   const [own, other] = [await world.join(), await world.join()]
-  const [foreign] = await stored(other, patient())
-  const [ada, bo, out] = await stored(own, patient(), patient(), patient())
-  const [ofAda, ofBo, ofOut] = await stored(own, ...[ada, bo, out].map(id => observation(`Patient/${id}`)))
-  const named = (...references: string[]) => parameters(
+  const [foreign] = await storeResources(other, buildPatient())
+  const [ada, bo, out] = await storeResources(own, buildPatient(), buildPatient(), buildPatient())
+  const [ofAda, ofBo, ofOut] = await storeResources(own, ...[ada, bo, out].map(id => buildObservation(`Patient/${id}`)))
+  const buildPatientParameters = (...references: string[]) => buildParameters(
     { name: '_type', valueString: 'Patient,Observation' },
     ...references.map(reference => ({ name: 'patient', valueReference: { reference } }))
   )
-  const ofTwo = await own.exported('/Patient/$export', named(`Patient/${ada}`, `${fhirBase}/Patient/${out}`))
-  t.strictSame(idsIn(ofTwo.lines.Patient), [ada, out].sort())
-  t.strictSame(idsIn(ofTwo.lines.Observation), [ofAda, ofOut].sort())
-  const [id] = await stored(own, group(member(ada), member(bo)) as { resourceType: string })
-  const ofMember = await own.exported(`/Group/${id}/$export`, named(`Patient/${bo}`))
-  t.strictSame([idsIn(ofMember.lines.Patient), idsIn(ofMember.lines.Observation)], [[bo], [ofBo]])
+  const ofTwo = await own.runExport('/Patient/$export', buildPatientParameters(`Patient/${ada}`, `${fhirBase}/Patient/${out}`))
+  t.strictSame(toSortedIds(ofTwo.lines.Patient), [ada, out].sort())
+  t.strictSame(toSortedIds(ofTwo.lines.Observation), [ofAda, ofOut].sort())
+  const [id] = await storeResources(own, group(buildMember(ada), buildMember(bo)) as { resourceType: string })
+  const ofMember = await own.runExport(`/Group/${id}/$export`, buildPatientParameters(`Patient/${bo}`))
+  t.strictSame([toSortedIds(ofMember.lines.Patient), toSortedIds(ofMember.lines.Observation)], [[bo], [ofBo]])
   const refused = await Promise.all(['nobody', foreign!].map(id =>
-    own.send('POST', '/Patient/$export', named(`Patient/${ada}`, `Patient/${id}`), bulk)))
-  for (const answer of refused) isRefused(t, answer, 400, 'a patient of another organization, or of none')
+    own.send('POST', '/Patient/$export', buildPatientParameters(`Patient/${ada}`, `Patient/${id}`), bulk)))
+  for (const response of refused) assertRejected(t, response, 400, 'a patient of another organization, or of none')
   t.equal(refused[0]!.text, refused[1]!.text)
   for (const patientId of [out, foreign]) {
-    isRefused(t, await own.send('POST', `/Group/${id}/$export`, named(`Patient/${patientId}`), bulk), 400, 'no member')
+    assertRejected(t, await own.send('POST', `/Group/${id}/$export`, buildPatientParameters(`Patient/${patientId}`), bulk), 400, 'no member')
   }
   for (const reference of [`Practitioner/${ada}`, `Patient/${ada}/_history/1`, `https://x.example/Patient/${ada}`, 'Patient/']) {
-    isRefused(t, await own.send('POST', '/Patient/$export', named(reference), bulk), 400, reference)
+    assertRejected(t, await own.send('POST', '/Patient/$export', buildPatientParameters(reference), bulk), 400, reference)
   }
-  isRefused(t, await own.send('POST', '/$export', named(`Patient/${ada}`), bulk), 400, 'of the whole system')
-  isRefused(t, await own.send('GET', `/Patient/$export?patient=Patient/${ada}`, undefined, bulk), 400, 'in a URL')
+  assertRejected(t, await own.send('POST', '/$export', buildPatientParameters(`Patient/${ada}`), bulk), 400, 'of the whole system')
+  assertRejected(t, await own.send('GET', `/Patient/$export?patient=Patient/${ada}`, undefined, bulk), 400, 'in a URL')
 }
 
-async function filters (t: Test, { join }: ExportWorld): Promise<void> {
+async function testFilters (t: Test, { join }: ExportWorld): Promise<void> {
   const own = await join()
-  const [ada] = await stored(own, patient({ gender: 'female' }), patient({ gender: 'male' }))
-  const status = (status: string, more = {}) => observation(`Patient/${ada}`, { status, ...more })
+  const [ada] = await storeResources(own, buildPatient({ gender: 'female' }), buildPatient({ gender: 'male' }))
+  const buildWithStatus = (status: string, more = {}) => buildObservation(`Patient/${ada}`, { status, ...more })
   const coded = { code: { coding: [{ system: 'http://loinc.org', code: '8867-4' }] } }
-  const [final, amended, both, , finalCoded] = await stored(
+  const [final, amended, both, , finalCoded] = await storeResources(
     own,
-    status('final'),
-    status('amended'),
-    status('amended', coded),
-    status('preliminary'),
-    status('final', coded)
+    buildWithStatus('final'),
+    buildWithStatus('amended'),
+    buildWithStatus('amended', coded),
+    buildWithStatus('preliminary'),
+    buildWithStatus('final', coded)
   )
-  const exported = async (...filters: string[]) =>
-    idsIn(
+  const exportIds = async (...filters: string[]) =>
+    toSortedIds(
       (
-        await own.exported(
+        await own.runExport(
           `/$export?_type=Patient,Observation&${filters.map(filter => `_typeFilter=${encodeURIComponent(filter)}`).join('&')}`
         )
       ).lines.Observation
     )
   t.strictSame(
-    await exported('Observation?status=final', 'Observation?status=amended'),
+    await exportIds('Observation?status=final', 'Observation?status=amended'),
     [final, amended, both, finalCoded].sort()
   )
-  t.strictSame(await exported('Observation?status=final', 'Observation?code=8867-4'), [final, both, finalCoded].sort())
+  t.strictSame(await exportIds('Observation?status=final', 'Observation?code=8867-4'), [final, both, finalCoded].sort())
   t.strictSame(
-    await exported('Observation?status=final&code=8867-4', 'Observation?status=amended&code=8867-4'),
+    await exportIds('Observation?status=final&code=8867-4', 'Observation?status=amended&code=8867-4'),
     [both, finalCoded].sort()
   )
   t.strictSame(
-    await exported('Observation?status=final,Observation?code=8867-4'),
+    await exportIds('Observation?status=final,Observation?code=8867-4'),
     [final, both, finalCoded].sort(),
     'joined by a comma'
   )
-  t.strictSame(await exported('Observation?status=cancelled'), [])
+  t.strictSame(await exportIds('Observation?status=cancelled'), [])
   t.strictSame(
-    await exported(`Observation?subject=Patient/${ada}&code=8867-4`, `Observation?subject=${fhirBase}/Patient/nobody`),
+    await exportIds(`Observation?subject=Patient/${ada}&code=8867-4`, `Observation?subject=${fhirBase}/Patient/nobody`),
     [both, finalCoded].sort()
   )
 }
 
-async function values (t: Test, { join }: ExportWorld): Promise<void> {
+async function testFilterValues (t: Test, { join }: ExportWorld): Promise<void> {
   const [own, other] = [await join(), await join()]
-  const named = (family: string) => patient({ name: [{ family }] })
-  const [comma] = await stored(own, named('Byron, Ada'), named('Byron'), named('Patient?family=Byron'))
-  await stored(other, named('Byron'))
-  await stored(own, observation(`Patient/${comma}`))
-  const exported = async (query: string) =>
-    await own.exported(`/$export?_type=Patient,Observation&_typeFilter=${encodeURIComponent(`Patient?${query}`)}`)
-  const { lines } = await exported(`family=${encodeURIComponent('Byron\\, Ada')}`)
-  t.strictSame([idsIn(lines.Patient), lines.Observation!.length], [[comma], 1])
-  const many = await exported(`family:exact=${encodeURIComponent('Patient?family=Byron,Byron')}`)
+  const buildNamedPatient = (family: string) => buildPatient({ name: [{ family }] })
+  const [comma] = await storeResources(own, buildNamedPatient('Byron, Ada'), buildNamedPatient('Byron'), buildNamedPatient('Patient?family=Byron'))
+  await storeResources(other, buildNamedPatient('Byron'))
+  await storeResources(own, buildObservation(`Patient/${comma}`))
+  const exportFiltered = async (query: string) =>
+    await own.runExport(`/$export?_type=Patient,Observation&_typeFilter=${encodeURIComponent(`Patient?${query}`)}`)
+  const { lines } = await exportFiltered(`family=${encodeURIComponent('Byron\\, Ada')}`)
+  t.strictSame([toSortedIds(lines.Patient), lines.Observation!.length], [[comma], 1])
+  const many = await exportFiltered(`family:exact=${encodeURIComponent('Patient?family=Byron,Byron')}`)
   t.equal(many.lines.Patient!.length, 2, 'a value that looks like a filter is none')
-  t.equal((await exported('_id=nobody&family=Byron')).lines.Patient, undefined)
+  t.equal((await exportFiltered('_id=nobody&family=Byron')).lines.Patient, undefined)
 }
 
-async function elements (t: Test, { join }: ExportWorld): Promise<void> {
+async function testElements (t: Test, { join }: ExportWorld): Promise<void> {
   const own = await join()
-  const [ada] = await stored(
+  const [ada] = await storeResources(
     own,
-    patient({
+    buildPatient({
       birthDate: '1815-12-10',
       _birthDate: { extension: [{ url: 'http://x.example/a', valueString: 'b' }] },
       gender: 'female'
     })
   )
-  await stored(own, observation(`Patient/${ada}`, { valueInteger: 3, note: [{ text: 'x' }] }))
-  const { lines } = await own.exported('/$export?_type=Patient,Observation&_elements=birthDate,Observation.value')
+  await storeResources(own, buildObservation(`Patient/${ada}`, { valueInteger: 3, note: [{ text: 'x' }] }))
+  const { lines } = await own.runExport('/$export?_type=Patient,Observation&_elements=birthDate,Observation.value')
   t.strictSame(Object.keys(lines.Patient![0]).sort(), ['_birthDate', 'birthDate', 'id', 'meta', 'resourceType'])
   t.strictSame(Object.keys(lines.Observation![0]).sort(), [
     'code',
@@ -269,34 +269,34 @@ async function elements (t: Test, { join }: ExportWorld): Promise<void> {
   for (const [record] of Object.values(lines)) {
     t.match(record.meta.tag, [{ system: tenantSystem, code: own.tenantId }, { code: 'SUBSETTED' }])
   }
-  const one = await own.exported('/$export?_type=Patient,Observation&_elements=Patient.gender')
+  const one = await own.runExport('/$export?_type=Patient,Observation&_elements=Patient.gender')
   t.strictSame(Object.keys(one.lines.Patient![0]).sort(), ['gender', 'id', 'meta', 'resourceType'])
   t.strictSame(one.lines.Observation![0].note, [{ text: 'x' }], 'what is said of one type leaves the others whole')
 }
 
-async function asStored (t: Test, { join }: ExportWorld): Promise<void> {
+async function testStoredText (t: Test, { join }: ExportWorld): Promise<void> {
   const own = await join()
-  const [ada] = await stored(own, patient())
+  const [ada] = await storeResources(own, buildPatient())
   const sent = `{"resourceType":"Observation","status":"final","code":{"text":"größe 😀 \\u0009x"},"subject":{"reference":"Patient/${ada}"},"valueQuantity":{"value":1.10},"note":[{"text":"see ${fhirBase}/Patient/${ada}"}]}`
   t.equal((await own.send('POST', '/Observation', sent)).status, 201)
-  const { texts, lines } = await own.exported('/$export?_type=Observation')
+  const { texts, lines } = await own.runExport('/$export?_type=Observation')
   t.match(texts.Observation, /"value":1\.10\b/)
   const [record] = lines.Observation!
   t.strictSame(record, JSON.parse((await own.send('GET', `/Observation/${record.id}`)).text))
   t.ok(texts.Observation!.endsWith('}\n'))
 }
 
-async function ofPatients (t: Test, { join }: ExportWorld): Promise<void> {
+async function testPatientLevel (t: Test, { join }: ExportWorld): Promise<void> {
   const own = await join()
-  const [ada, , controlService] = await stored(
+  const [ada, , controlService] = await storeResources(
     own,
-    patient(),
+    buildPatient(),
     { resourceType: 'Organization', name: 'Ward' } as { resourceType: string },
     { resourceType: 'Practitioner', name: [{ family: 'x' }] } as { resourceType: string }
   )
-  const [ofAda, byAda] = await stored(
+  const [ofAda, byAda] = await storeResources(
     own,
-    observation(`Patient/${ada}`),
+    buildObservation(`Patient/${ada}`),
     {
       resourceType: 'Observation',
       status: 'final',
@@ -310,10 +310,10 @@ async function ofPatients (t: Test, { join }: ExportWorld): Promise<void> {
       performer: [{ reference: `Practitioner/${controlService}` }]
     } as { resourceType: string }
   )
-  const { manifest, lines } = await own.exported('/Patient/$export')
+  const { manifest, lines } = await own.runExport('/Patient/$export')
   t.strictSame(manifest.output.map(({ type, count }: any) => [type, count]), [['Observation', 2], ['Patient', 1]])
-  t.strictSame(idsIn(lines.Observation), [ofAda, byAda].sort())
-  isRefused(
+  t.strictSame(toSortedIds(lines.Observation), [ofAda, byAda].sort())
+  assertRejected(
     t,
     await own.send('GET', '/Patient/$export?_type=Patient,Organization', undefined, bulk),
     400,
@@ -321,79 +321,79 @@ async function ofPatients (t: Test, { join }: ExportWorld): Promise<void> {
   )
 }
 
-async function ofGroup (t: Test, world: ExportWorld): Promise<void> {
+async function testGroupLevel (t: Test, world: ExportWorld): Promise<void> {
   const [own, other] = [await world.join(), await world.join()]
-  const [foreign] = await stored(other, patient())
-  await stored(other, observation(`Patient/${foreign}`))
-  const [ada, bo, left, out] = await stored(own, patient(), patient(), patient(), patient())
-  const both = observation(`Patient/${ada}`, { performer: [{ reference: `Patient/${bo}` }] })
-  const wanted = await stored(
+  const [foreign] = await storeResources(other, buildPatient())
+  await storeResources(other, buildObservation(`Patient/${foreign}`))
+  const [ada, bo, left, out] = await storeResources(own, buildPatient(), buildPatient(), buildPatient(), buildPatient())
+  const both = buildObservation(`Patient/${ada}`, { performer: [{ reference: `Patient/${bo}` }] })
+  const wanted = await storeResources(
     own,
     both,
-    observation(`Patient/${bo}`),
-    observation(`Patient/${out}`, { performer: [{ reference: `Patient/${ada}` }] })
+    buildObservation(`Patient/${bo}`),
+    buildObservation(`Patient/${out}`, { performer: [{ reference: `Patient/${ada}` }] })
   )
-  await stored(own, observation(`Patient/${out}`), observation(`Patient/${left}`))
+  await storeResources(own, buildObservation(`Patient/${out}`), buildObservation(`Patient/${left}`))
   // As another system might have stored it.
   const { id } = await world.direct.store(
     own.tenantId,
-    group(member(ada), member(bo), member(left, { inactive: true }), member(foreign))
+    group(buildMember(ada), buildMember(bo), buildMember(left, { inactive: true }), buildMember(foreign))
   )
-  const { manifest, lines } = await own.exported(`/Group/${id}/$export?_type=Patient,Observation,Group`)
-  t.strictSame(idsIn(lines.Patient), [ada, bo].sort())
-  t.strictSame(idsIn(lines.Observation), wanted.toSorted())
-  t.strictSame(idsIn(lines.Group), [id])
+  const { manifest, lines } = await own.runExport(`/Group/${id}/$export?_type=Patient,Observation,Group`)
+  t.strictSame(toSortedIds(lines.Patient), [ada, bo].sort())
+  t.strictSame(toSortedIds(lines.Observation), wanted.toSorted())
+  t.strictSame(toSortedIds(lines.Group), [id])
   t.equal(manifest.output.length, 3)
   t.strictSame(
-    idsIn(
+    toSortedIds(
       (
-        await own.exported(
+        await own.runExport(
           `/Group/${id}/$export?_typeFilter=${encodeURIComponent(`Observation?performer=Patient/${bo}`)}&_type=Observation`
         )
       ).lines.Observation
     ),
     [wanted[0]]
   )
-  const [empty] = await stored(own, group() as { resourceType: string })
-  t.strictSame((await own.exported(`/Group/${empty}/$export`)).manifest.output, [])
+  const [empty] = await storeResources(own, group() as { resourceType: string })
+  t.strictSame((await own.runExport(`/Group/${empty}/$export`)).manifest.output, [])
 }
 
-async function noGroup (t: Test, { join }: ExportWorld): Promise<void> {
+async function testUnknownGroup (t: Test, { join }: ExportWorld): Promise<void> {
   const [own, other] = [await join(), await join()]
-  const [foreign] = await stored(other, group() as { resourceType: string })
-  const [deleted] = await stored(own, group() as { resourceType: string })
+  const [foreign] = await storeResources(other, group() as { resourceType: string })
+  const [deleted] = await storeResources(own, group() as { resourceType: string })
   await own.send('DELETE', `/Group/${deleted}`)
-  const answers = await Promise.all(
+  const responses = await Promise.all(
     ['nobody', foreign, deleted, 'x'.repeat(65)].map(id => own.send('GET', `/Group/${id}/$export`, undefined, bulk))
   )
-  for (const answer of answers) {
-    isRefused(t, answer, { status: 404, code: 'not-found' }, 'no group')
-    t.equal(answer.text, answers[0]!.text)
+  for (const response of responses) {
+    assertRejected(t, response, { status: 404, code: 'not-found' }, 'no group')
+    t.equal(response.text, responses[0]!.text)
   }
 }
 
-async function byPost (t: Test, { join }: ExportWorld): Promise<void> {
+async function testPost (t: Test, { join }: ExportWorld): Promise<void> {
   const own = await join()
-  const [ada] = await stored(own, patient({ gender: 'female' }), patient({ gender: 'male' }))
-  const body = parameters(
+  const [ada] = await storeResources(own, buildPatient({ gender: 'female' }), buildPatient({ gender: 'male' }))
+  const body = buildParameters(
     { name: '_type', valueString: 'Patient' },
     { name: '_typeFilter', valueString: 'Patient?gender=female' },
     { name: '_outputFormat', valueString: 'application/fhir+ndjson' },
     { name: '_since', valueInstant: '2020-01-01T00:00:00+01:00' }
   )
-  t.strictSame(idsIn((await own.exported('/$export', body)).lines.Patient), [ada])
-  t.strictSame(idsIn((await own.exported('/Patient/$export', body)).lines.Patient), [ada])
+  t.strictSame(toSortedIds((await own.runExport('/$export', body)).lines.Patient), [ada])
+  t.strictSame(toSortedIds((await own.runExport('/Patient/$export', body)).lines.Patient), [ada])
   for (const body of [
-    patient(),
+    buildPatient(),
     [],
-    parameters({ name: '_type' }),
-    parameters({ valueString: 'x' }),
-    parameters({ name: '_type', valueString: 'Patient', valueCode: 'x' }),
-    parameters({ name: '_since', valueInteger: 3 }),
+    buildParameters({ name: '_type' }),
+    buildParameters({ valueString: 'x' }),
+    buildParameters({ name: '_type', valueString: 'Patient', valueCode: 'x' }),
+    buildParameters({ name: '_since', valueInteger: 3 }),
     { resourceType: 'Parameters', parameter: {} },
-    parameters({ name: 'patient', valueReference: { reference: 'Patient/1' } })
+    buildParameters({ name: 'patient', valueReference: { reference: 'Patient/1' } })
   ]) {
-    isRefused(t, await own.send('POST', '/$export', body, bulk), 400, JSON.stringify(body))
+    assertRejected(t, await own.send('POST', '/$export', body, bulk), 400, JSON.stringify(body))
   }
 }
 
@@ -434,19 +434,19 @@ const refusedQueries = [
   'x=1'
 ]
 
-async function refusals (t: Test, { join }: ExportWorld): Promise<void> {
+async function testRejections (t: Test, { join }: ExportWorld): Promise<void> {
   const own = await join()
   for (const prefer of ['', 'return=minimal']) {
-    isRefused(t, await own.send('GET', '/$export', undefined, { prefer }), 400, 'without respond-async')
+    assertRejected(t, await own.send('GET', '/$export', undefined, { prefer }), 400, 'without respond-async')
   }
-  isRefused(
+  assertRejected(
     t,
     await own.send('GET', '/$export', undefined, { ...bulk, accept: 'text/html' }),
     406,
     'a form that an export does not have'
   )
   for (const query of refusedQueries) {
-    isRefused(t, await own.send('GET', `/$export?${query}`, undefined, bulk), 400, query)
+    assertRejected(t, await own.send('GET', `/$export?${query}`, undefined, bulk), 400, query)
   }
   for (const path of ['/$export', '/Patient/$export', '/Group/x/$export']) {
     for (const method of ['HEAD', 'PUT', 'DELETE', 'PATCH']) {
@@ -456,71 +456,71 @@ async function refusals (t: Test, { join }: ExportWorld): Promise<void> {
   for (const path of ['/Observation/$export', '/Patient/x/$export', '/Encounter/x/$export']) {
     t.ok([404, 405].includes((await own.send('GET', path, undefined, bulk)).status), path)
   }
-  t.match((await own.simple('GET', '/bulk/jobs')).body.data, { total: 0 }, 'nothing was begun')
+  t.match((await own.sendSimple('GET', '/bulk/jobs')).body.data, { total: 0 }, 'nothing was begun')
 }
 
-async function lenient (t: Test, { join }: ExportWorld): Promise<void> {
+async function testLenientHandling (t: Test, { join }: ExportWorld): Promise<void> {
   const own = await join()
-  const [ada] = await stored(own, patient({ gender: 'female' }), patient({ gender: 'male' }))
+  const [ada] = await storeResources(own, buildPatient({ gender: 'female' }), buildPatient({ gender: 'male' }))
   const headers = { prefer: 'respond-async, handling=lenient' }
-  const { lines, manifest } = await own.exported(
+  const { lines, manifest } = await own.runExport(
     '/$export?_type=Patient,Nothing&x=1&_elements=nothing&includeAssociatedData=x&_typeFilter=Patient%3Fgender%3Dfemale',
     undefined,
     headers
   )
-  t.strictSame([idsIn(lines.Patient), manifest.output.length], [[ada], 1])
-  t.strictSame((await own.exported('/$export?_type=Nothing', undefined, headers)).manifest.output, [])
+  t.strictSame([toSortedIds(lines.Patient), manifest.output.length], [[ada], 1])
+  t.strictSame((await own.runExport('/$export?_type=Nothing', undefined, headers)).manifest.output, [])
   for (const query of ['_typeFilter=Patient%3Fnothing%3Dx', 'patient=Patient/1', 'organizeOutputBy=Patient', '_since=yesterday']) {
-    isRefused(t, await own.send('GET', `/$export?${query}`, undefined, headers), 400, query)
+    assertRejected(t, await own.send('GET', `/$export?${query}`, undefined, headers), 400, query)
   }
 }
 
-async function scopes (t: Test, { join }: ExportWorld): Promise<void> {
+async function testScopes (t: Test, { join }: ExportWorld): Promise<void> {
   const owner = await join()
-  await stored(owner, patient())
+  await storeResources(owner, buildPatient())
   const [reader, writer] = [
     await join({ tenantId: owner.tenantId, scopes: ['read'] }),
     await join({ tenantId: owner.tenantId, scopes: ['write'] })
   ]
-  t.equal((await reader.exported('/$export')).lines.Patient!.length, 1)
-  const place = await reader.begin('/$export?_type=Patient')
-  isRefused(
+  t.equal((await reader.runExport('/$export')).lines.Patient!.length, 1)
+  const statusUrl = await reader.begin('/$export?_type=Patient')
+  assertRejected(
     t,
     await writer.send('GET', '/$export', undefined, bulk),
     { status: 403, code: 'forbidden' },
     'a key that only writes'
   )
   for (const method of ['GET', 'DELETE']) {
-    isRefused(t, await writer.send(method, place), { status: 403, code: 'forbidden' }, method)
+    assertRejected(t, await writer.send(method, statusUrl), { status: 403, code: 'forbidden' }, method)
   }
-  t.equal((await reader.send('DELETE', place)).status, 202)
-  t.equal((await reader.simple('POST', '/bulk/export', { resourceTypes: ['patients'] })).status, 202)
-  t.equal((await writer.simple('POST', '/bulk/export', {})).status, 403)
+  t.equal((await reader.send('DELETE', statusUrl)).status, 202)
+  t.equal((await reader.sendSimple('POST', '/bulk/export', { resourceTypes: ['patients'] })).status, 202)
+  t.equal((await writer.sendSimple('POST', '/bulk/export', {})).status, 403)
 }
 
-async function oneCall (t: Test, { join }: ExportWorld): Promise<void> {
+async function testSimpleExport (t: Test, { join }: ExportWorld): Promise<void> {
   const own = await join()
   const {
     body: { data }
-  } = await own.simple('POST', '/patients', { firstName: 'Ada', lastName: 'Byron', birthDate: '1815-12-10' })
-  await stored(own, observation(`Patient/${data.id}`), { resourceType: 'Basic', code: { text: 'x' } } as {
+  } = await own.sendSimple('POST', '/patients', { firstName: 'Ada', lastName: 'Byron', birthDate: '1815-12-10' })
+  await storeResources(own, buildObservation(`Patient/${data.id}`), { resourceType: 'Basic', code: { text: 'x' } } as {
     resourceType: string
   })
-  const filesOf = async (body: object) => {
-    const begun = await own.simple('POST', '/bulk/export', body)
+  const exportFiles = async (body: object) => {
+    const begun = await own.sendSimple('POST', '/bulk/export', body)
     t.match(begun, {
       status: 202,
       body: { data: { jobId: /^job-/, status: 'pending', message: /./ }, meta: { status: 202 } }
     })
     for (;;) {
-      const { body: { data: job } } = await own.simple('GET', `/bulk/jobs/${begun.body.data.jobId}`)
+      const { body: { data: job } } = await own.sendSimple('GET', `/bulk/jobs/${begun.body.data.jobId}`)
       if (!['pending', 'processing'].includes(job.status)) {
         t.match(job, { status: 'completed', type: 'export', failedRecords: 0 })
         return Object.fromEntries(
           await Promise.all(
             job.files.map(async ({ resourceType, url }: any) => [
               resourceType,
-              recordsIn((await own.simple('GET', new URL(url).pathname.slice(3))).text)
+              parseRecords((await own.sendSimple('GET', new URL(url).pathname.slice(3))).text)
             ])
           )
         )
@@ -528,20 +528,20 @@ async function oneCall (t: Test, { join }: ExportWorld): Promise<void> {
       await new Promise(resolve => setTimeout(resolve, 100))
     }
   }
-  const simple = await filesOf({ resourceTypes: ['patients', 'Observation'], format: 'simple' })
+  const simple = await exportFiles({ resourceTypes: ['patients', 'Observation'], format: 'simple' })
   t.strictSame(Object.keys(simple).sort(), ['Observation', 'Patient'])
-  t.strictSame(simple.Patient, [(await own.simple('GET', `/patients/${data.id}`)).body.data])
-  t.strictSame(Object.keys(await filesOf({})).sort(), ['Basic', 'Observation', 'Patient'])
+  t.strictSame(simple.Patient, [(await own.sendSimple('GET', `/patients/${data.id}`)).body.data])
+  t.strictSame(Object.keys(await exportFiles({})).sort(), ['Basic', 'Observation', 'Patient'])
   t.strictSame(
-    Object.keys(await filesOf({ format: 'simple' })).sort(),
+    Object.keys(await exportFiles({ format: 'simple' })).sort(),
     ['Observation', 'Patient'],
     'what has a simple form'
   )
-  t.strictSame((await filesOf({ resourceTypes: ['Patient', 'patients'] })).Patient[0].resourceType, 'Patient')
-  t.strictSame(await filesOf({ since: '2999-01-01' }), {})
+  t.strictSame((await exportFiles({ resourceTypes: ['Patient', 'patients'] })).Patient[0].resourceType, 'Patient')
+  t.strictSame(await exportFiles({ since: '2999-01-01' }), {})
 }
 
-async function errors (t: Test, { join }: ExportWorld): Promise<void> {
+async function testErrors (t: Test, { join }: ExportWorld): Promise<void> {
   const own = await join()
   const cases: Array<[object, string[]]> = [
     [{ resourceTypes: ['Patient', 'SECRET'] }, ['resourceTypes[1]']],
@@ -558,15 +558,15 @@ async function errors (t: Test, { join }: ExportWorld): Promise<void> {
     [{ resourceTypes: ['constructor', '__proto_'] }, ['resourceTypes[0]', 'resourceTypes[1]']]
   ]
   for (const [body, fields] of cases) {
-    const { status, body: answer, text } = await own.simple('POST', '/bulk/export', body)
+    const { status, body: envelope, text } = await own.sendSimple('POST', '/bulk/export', body)
     t.strictSame(
-      [status, answer.code, answer.issues.flatMap(({ expression }: any) => expression).sort()],
+      [status, envelope.code, envelope.issues.flatMap(({ expression }: any) => expression).sort()],
       [422, 'VALIDATION_ERROR', fields],
       JSON.stringify(body)
     )
     t.notMatch(text, /SECRET/)
   }
-  t.equal((await own.simple('POST', '/bulk/export', [])).status, 400)
-  t.equal((await own.simple('POST', '/bulk/export?x=1', {})).status, 400)
-  t.match((await own.simple('GET', '/bulk/jobs')).body.data, { total: 0 }, 'nothing was begun')
+  t.equal((await own.sendSimple('POST', '/bulk/export', [])).status, 400)
+  t.equal((await own.sendSimple('POST', '/bulk/export?x=1', {})).status, 400)
+  t.match((await own.sendSimple('GET', '/bulk/jobs')).body.data, { total: 0 }, 'nothing was begun')
 }

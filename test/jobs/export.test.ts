@@ -1,11 +1,11 @@
 import t from 'tap'
 import { onEachSandbox } from '../harness/sandbox.js'
-import { exportContract } from './export-contract.js'
+import { testExports } from './export-contract.js'
 import { openExportWorld } from './exporting.js'
 
 t.setTimeout(240_000)
 await onEachSandbox(
   t,
-  async (t, url) => exportContract(t, await openExportWorld(t, { url, server: 'sandbox' })),
+  async (t, url) => testExports(t, await openExportWorld(t, { url, server: 'sandbox' })),
   240_000
 )

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { fhirServer, type FhirServer } from '../harness/fhir-server.js'
+import { createFhirClient, type FhirServer } from '../harness/fhir-server.js'
 import type { Scope } from '../../src/keys/caller.js'
-import { openWorld, type Answer, type Fhir, type World } from '../passthrough/fixture.js'
+import { openWorld, type RawResponse, type Fhir, type World } from '../passthrough/fixture.js'
 import type { Test } from 'tap'
 
 export const bulk = { prefer: 'respond-async' }
@@ -18,10 +18,10 @@ export interface Exporter extends Fhir {
   /** Asks for an export; fails unless it has begun. @returns where it is told of */
   readonly begin: (path: string, body?: unknown, headers?: Readonly<Record<string, string>>) => Promise<string>
   /** The last answer of the address of an export. */
-  readonly ended: (place: string) => Promise<Answer>
-  readonly exported: (path: string, body?: unknown, headers?: Readonly<Record<string, string>>) => Promise<Exported>
+  readonly waitForEnd: (statusUrl: string) => Promise<RawResponse>
+  readonly runExport: (path: string, body?: unknown, headers?: Readonly<Record<string, string>>) => Promise<Exported>
   /** Sends to the simple routes. `path` begins after `/v1`. */
-  readonly simple: (
+  readonly sendSimple: (
     method: string,
     path: string,
     body?: unknown
@@ -39,25 +39,29 @@ export async function openExportWorld (
   where: { readonly url: string; readonly server: World['server'] }
 ): Promise<ExportWorld> {
   const { fhir, ...world } = await openWorld(t, where)
-  return { ...world, direct: fhirServer(where.url), join: async request => exporter(world, await fhir(request)) }
+  return {
+    ...world,
+    direct: createFhirClient(where.url),
+    join: async request => createExporter(world, await fhir(request))
+  }
 }
 
 /** A client that exports, of what sends the requests of one key. */
-export function exporter ({ gateway }: Pick<World, 'gateway'>, fhir: Fhir): Exporter {
+export function createExporter ({ gateway }: Pick<World, 'gateway'>, fhir: Fhir): Exporter {
   const begin: Exporter['begin'] = async (path, body, headers = {}) => {
-    const answer = await fhir.send(body === undefined ? 'GET' : 'POST', path, body, { ...bulk, ...headers })
-    if (answer.status !== 202) throw new Error(`the export was answered with ${answer.status} ${answer.text}`)
-    return answer.headers['content-location']!
+    const response = await fhir.send(body === undefined ? 'GET' : 'POST', path, body, { ...bulk, ...headers })
+    if (response.status !== 202) throw new Error(`the export was answered with ${response.status} ${response.text}`)
+    return response.headers['content-location']!
   }
-  const ended: Exporter['ended'] = async place => {
+  const waitForEnd: Exporter['waitForEnd'] = async statusUrl => {
     for (let tries = 0; tries < 1_200; tries++) {
-      const answer = await fhir.send('GET', place)
-      if (answer.status !== 202) return answer
+      const response = await fhir.send('GET', statusUrl)
+      if (response.status !== 202) return response
       await pause(100)
     }
     throw new Error('the export does not end')
   }
-  const simple: Exporter['simple'] = async (method, path, body) => {
+  const sendSimple: Exporter['sendSimple'] = async (method, path, body) => {
     const response = await gateway.inject({
       method: method as 'GET',
       url: `/v1${path}`,
@@ -73,28 +77,28 @@ export function exporter ({ gateway }: Pick<World, 'gateway'>, fhir: Fhir): Expo
   return {
     ...fhir,
     begin,
-    ended,
-    simple,
-    exported: async (path, body, headers) => {
-      const answer = await ended(await begin(path, body, headers))
-      if (answer.status !== 200) throw new Error(`the export ended with ${answer.status} ${answer.text}`)
+    waitForEnd,
+    sendSimple,
+    runExport: async (path, body, headers) => {
+      const response = await waitForEnd(await begin(path, body, headers))
+      if (response.status !== 200) throw new Error(`the export ended with ${response.status} ${response.text}`)
       const texts: Record<string, string> = {}
-      for (const { type, url } of answer.resource.output) {
-        texts[type] = (await simple('GET', new URL(url).pathname.slice('/v1'.length))).text
+      for (const { type, url } of response.resource.output) {
+        texts[type] = (await sendSimple('GET', new URL(url).pathname.slice('/v1'.length))).text
       }
       return {
-        manifest: answer.resource,
+        manifest: response.resource,
         texts,
-        lines: Object.fromEntries(Object.entries(texts).map(([type, text]) => [type, recordsIn(text)]))
+        lines: Object.fromEntries(Object.entries(texts).map(([type, text]) => [type, parseRecords(text)]))
       }
     }
   }
 }
 
-export const recordsIn = (text: string): any[] =>
+export const parseRecords = (text: string): any[] =>
   text
     .split('\n')
     .filter(line => line !== '')
     .map(line => JSON.parse(line))
 
-export const idsIn = (records: readonly any[] = []): string[] => records.map(({ id }) => id).sort()
+export const toSortedIds = (records: readonly any[] = []): string[] => records.map(({ id }) => id).sort()

@@ -20,7 +20,7 @@ import type { FileState, JobFiles, ReadRange } from '../../src/jobs/job-context.
 const slot = 65_552
 const isDamaged = { code: 'INTERNAL_ERROR', message: /changed or truncated/ }
 
-function spoolIn (t: Test, reserveBytes = 0) {
+function createSpool (t: Test, reserveBytes = 0) {
   const directory = join(mkdtempSync(join(tmpdir(), 'clinigate-spool-')), 'bulk')
   t.teardown(() => rmSync(directory, { recursive: true, force: true }))
   return { directory, spool: new Spool({ directory, reserveBytes }) }
@@ -37,7 +37,7 @@ async function put (files: JobFiles, name: string, bytes: Uint8Array, from?: num
 const read = (files: JobFiles, ...range: [name: string, range?: ReadRange]) => buffer(files.read(...range))
 
 t.test('what was written is read back, whole and from any place to any other', async t => {
-  const { spool } = spoolIn(t)
+  const { spool } = createSpool(t)
   const { files } = await spool.begin()
   const content = randomBytes(700_001)
   const writer = await files.write('Patient.ndjson')
@@ -78,12 +78,12 @@ t.test('what was written is read back, whole and from any place to any other', a
 })
 
 t.test('a file is cut and goes on from any place, however often, and is read as what was written last', async t => {
-  const { spool } = spoolIn(t)
+  const { spool } = createSpool(t)
   const { files } = await spool.begin()
   let content = randomBytes(200_000)
   await put(files, 'a', content)
-  const places = Array.from({ length: 30 }, () => Math.floor(Math.random() * 150_000))
-  for (const from of [200_000, 199_999, 65_536, 65_537, 65_535, 131_072, 17, 16, 400, ...places, 0, 3]) {
+  const offsets = Array.from({ length: 30 }, () => Math.floor(Math.random() * 150_000))
+  for (const from of [200_000, 199_999, 65_536, 65_537, 65_535, 131_072, 17, 16, 400, ...offsets, 0, 3]) {
     const more = randomBytes(150_000 + Math.floor(Math.random() * 100_000))
     await put(files, 'a', more, from)
     content = Buffer.concat([content.subarray(0, from), more])
@@ -100,7 +100,7 @@ t.test('a file is cut and goes on from any place, however often, and is read as 
 })
 
 t.test('what was flushed is there on its own, and what comes behind it does not touch it', async t => {
-  const { spool } = spoolIn(t)
+  const { spool } = createSpool(t)
   const { files } = await spool.begin()
   const writer = await files.write('a')
   let content = Buffer.alloc(0)
@@ -117,7 +117,7 @@ t.test('what was flushed is there on its own, and what comes behind it does not 
 })
 
 t.test('two contents never share a keystream', async t => {
-  const { spool, directory } = spoolIn(t)
+  const { spool, directory } = createSpool(t)
   const { id, files } = await spool.begin()
   const zeros = Buffer.alloc(150_000)
   const blocks: string[] = []
@@ -136,7 +136,7 @@ t.test('two contents never share a keystream', async t => {
 })
 
 t.test('a spool says nothing without the key of the job', async t => {
-  const { spool, directory } = spoolIn(t)
+  const { spool, directory } = createSpool(t)
   const { id, files } = await spool.begin()
   const content = Buffer.from(`${JSON.stringify({ resourceType: 'Patient', name: 'Ada Byron' })}\n`.repeat(1_000))
   await put(files, 'Patient.ndjson', content)
@@ -147,12 +147,12 @@ t.test('a spool says nothing without the key of the job', async t => {
       t.equal(raw.includes(word), false, `${word} in ${name}`)
     }
   }
-  const others = spool.of({ id, fileKey: randomBytes(32).toString('base64') })
+  const others = spool.getJobFiles({ id, fileKey: randomBytes(32).toString('base64') })
   await t.rejects(read(others, 'Patient.ndjson'), isDamaged)
 })
 
 t.test('files are for the gateway\'s own user alone', async t => {
-  const { spool, directory } = spoolIn(t)
+  const { spool, directory } = createSpool(t)
   const { id, files } = await spool.begin()
   await put(files, 'a', Buffer.from('x'))
   const modes = [
@@ -166,19 +166,19 @@ t.test('files are for the gateway\'s own user alone', async t => {
 })
 
 t.test('no name leads out of the folder of the job', async t => {
-  const { spool } = spoolIn(t)
+  const { spool } = createSpool(t)
   const { files } = await spool.begin()
   for (const name of ['', '.', '..', '../a', 'a/b', '/etc/passwd', 'a\0', '.hidden', 'a.pieces', 'x'.repeat(101)]) {
     t.throws(() => files.path(name), /not a valid name/, name)
     await t.rejects(files.write(name))
   }
   for (const id of ['', '..', 'job-x', '../job-aaaaaaaaaaaaaaaaaaaaaaaaaa']) {
-    t.throws(() => spool.of({ id, fileKey: '' }))
+    t.throws(() => spool.getJobFiles({ id, fileKey: '' }))
   }
 })
 
 t.test('what a crash left unfinished is cut off, and the rest is read', async t => {
-  const { spool, directory } = spoolIn(t)
+  const { spool, directory } = createSpool(t)
   const { id, files } = await spool.begin()
   let content = Buffer.concat([randomBytes(100_000), randomBytes(70_000)])
   await put(files, 'a', content.subarray(0, 100_000))
@@ -195,18 +195,18 @@ t.test('what a crash left unfinished is cut off, and the rest is read', async t 
 })
 
 t.test('a crash in the midst of a frame harms nothing that was flushed', async t => {
-  const { spool, directory } = spoolIn(t)
+  const { spool, directory } = createSpool(t)
   const { id, files } = await spool.begin()
   const content = randomBytes(100_000)
-  for (const kept of [0, 1, 15, 16, 30_000, slot - 1, slot, slot + 1, 2 * slot + 5]) {
+  for (const extraBytes of [0, 1, 15, 16, 30_000, slot - 1, slot, slot + 1, 2 * slot + 5]) {
     const first = await files.write('a')
     await first.write(content)
     await first.flush()
     const state = { bytes: first.bytes, mark: first.mark }
     const flushed = statSync(join(directory, id, 'a')).size
     await first.write(randomBytes(300_000))
-    truncateSync(join(directory, id, 'a'), flushed + kept)
-    t.ok((await read(files, 'a', { end: 100_000, state })).equals(content), `with ${kept} bytes more`)
+    truncateSync(join(directory, id, 'a'), flushed + extraBytes)
+    t.ok((await read(files, 'a', { end: 100_000, state })).equals(content), `with ${extraBytes} bytes more`)
     await t.rejects(read(files, 'a'), isDamaged, 'what was not flushed is not half there')
     t.ok(await files.size('a')! as number >= 100_000)
     const more = randomBytes(1_000)
@@ -219,7 +219,7 @@ t.test('a crash in the midst of a frame harms nothing that was flushed', async t
 })
 
 t.test('a changed bit, wherever it is, is an error, and no byte before the error is false', async t => {
-  const { spool, directory } = spoolIn(t)
+  const { spool, directory } = createSpool(t)
   const { id, files } = await spool.begin()
   const content = randomBytes(200_000)
   await put(files, 'a', content.subarray(0, 90_000))
@@ -230,15 +230,15 @@ t.test('a changed bit, wherever it is, is an error, and no byte before the error
     const changed = Buffer.from(raw)
     changed[at]! ^= 1 << at % 8
     writeFileSync(path, changed)
-    const given: Buffer[] = []
+    const received: Buffer[] = []
     await t.rejects(
       async () => {
-        for await (const chunk of files.read('a') as AsyncIterable<Buffer>) given.push(chunk)
+        for await (const chunk of files.read('a') as AsyncIterable<Buffer>) received.push(chunk)
       },
       isDamaged,
       `${name} ${at}`
     )
-    const before = Buffer.concat(given)
+    const before = Buffer.concat(received)
     if (!before.equals(content.subarray(0, before.length))) t.fail(`false bytes with ${name} ${at}`)
     writeFileSync(path, raw)
   }
@@ -251,53 +251,53 @@ t.test('a changed bit, wherever it is, is an error, and no byte before the error
 })
 
 t.test('a frame counts at its own place alone: not at another, not in another file, job or version', async t => {
-  const { spool, directory } = spoolIn(t)
+  const { spool, directory } = createSpool(t)
   const [one, two] = [await spool.begin(), await spool.begin()]
-  const path = (id: string, name: string) => join(directory, id, name)
+  const toPath = (id: string, name: string) => join(directory, id, name)
   const content = Buffer.alloc(200_000, 'x')
   for (const [files, name] of [
     [one.files, 'a'],
     [one.files, 'b'],
     [two.files, 'a']
   ] as const) { await put(files, name, content) }
-  const raw = readFileSync(path(one.id, 'a'))
-  const frame = (from: Buffer, number: number) => from.subarray(number * slot, (number + 1) * slot)
-  const replaced = (number: number, by: Buffer) =>
+  const raw = readFileSync(toPath(one.id, 'a'))
+  const getFrame = (from: Buffer, number: number) => from.subarray(number * slot, (number + 1) * slot)
+  const replaceFrame = (number: number, by: Buffer) =>
     Buffer.concat([raw.subarray(0, number * slot), by, raw.subarray((number + 1) * slot)])
-  const refuses = async (bytes: Buffer, why: string): Promise<void> => {
-    writeFileSync(path(one.id, 'a'), bytes)
+  const requireRejected = async (bytes: Buffer, why: string): Promise<void> => {
+    writeFileSync(toPath(one.id, 'a'), bytes)
     await t.rejects(read(one.files, 'a'), isDamaged, why)
-    writeFileSync(path(one.id, 'a'), raw)
+    writeFileSync(toPath(one.id, 'a'), raw)
   }
-  await refuses(Buffer.concat([frame(raw, 1), frame(raw, 0), raw.subarray(2 * slot)]), 'swapped')
-  await refuses(replaced(1, frame(raw, 0)), 'twice')
-  await refuses(replaced(1, Buffer.alloc(0)), 'left out')
-  await refuses(replaced(1, frame(readFileSync(path(one.id, 'b')), 1)), 'of another file')
-  await refuses(replaced(1, frame(readFileSync(path(two.id, 'a')), 1)), 'of another job')
+  await requireRejected(Buffer.concat([getFrame(raw, 1), getFrame(raw, 0), raw.subarray(2 * slot)]), 'swapped')
+  await requireRejected(replaceFrame(1, getFrame(raw, 0)), 'twice')
+  await requireRejected(replaceFrame(1, Buffer.alloc(0)), 'left out')
+  await requireRejected(replaceFrame(1, getFrame(readFileSync(toPath(one.id, 'b')), 1)), 'of another file')
+  await requireRejected(replaceFrame(1, getFrame(readFileSync(toPath(two.id, 'a')), 1)), 'of another job')
   for (const suffix of ['', '.pieces']) {
-    writeFileSync(path(one.id, `a${suffix}`), readFileSync(path(two.id, `a${suffix}`)))
+    writeFileSync(toPath(one.id, `a${suffix}`), readFileSync(toPath(two.id, `a${suffix}`)))
   }
   await t.rejects(read(one.files, 'a'), isDamaged, 'a whole file of another job')
   for (const suffix of ['', '.pieces']) {
-    writeFileSync(path(one.id, `a${suffix}`), readFileSync(path(one.id, `b${suffix}`)))
+    writeFileSync(toPath(one.id, `a${suffix}`), readFileSync(toPath(one.id, `b${suffix}`)))
   }
   await t.rejects(read(one.files, 'a'), isDamaged, 'a whole file of another name')
   await put(two.files, 'a', content.subarray(65_536), 65_536)
-  const now = readFileSync(path(two.id, 'a'))
+  const now = readFileSync(toPath(two.id, 'a'))
   t.equal(now.length, raw.length)
   for (const number of [1, 2, 3]) {
-    writeFileSync(path(two.id, 'a'), now)
+    writeFileSync(toPath(two.id, 'a'), now)
     t.ok((await read(two.files, 'a')).equals(content))
     writeFileSync(
-      path(two.id, 'a'),
-      Buffer.concat([now.subarray(0, number * slot), frame(raw, number), now.subarray((number + 1) * slot)])
+      toPath(two.id, 'a'),
+      Buffer.concat([now.subarray(0, number * slot), getFrame(raw, number), now.subarray((number + 1) * slot)])
     )
     await t.rejects(read(two.files, 'a'), isDamaged, 'of an earlier version')
   }
 })
 
 t.test('a file that was cut, or to which something was added, is an error', async t => {
-  const { spool, directory } = spoolIn(t)
+  const { spool, directory } = createSpool(t)
   const { id, files } = await spool.begin()
   const content = randomBytes(131_072)
   await put(files, 'a', content)
@@ -325,24 +325,26 @@ t.test('a file that was cut, or to which something was added, is an error', asyn
 })
 
 t.test('a whole file that is put back as it was before is an error to whoever knows its state', async t => {
-  const { spool, directory } = spoolIn(t)
+  const { spool, directory } = createSpool(t)
   const { id, files } = await spool.begin()
-  const keep = () =>
+  const takeSnapshot = () =>
     ['a', 'a.pieces'].map(name => [join(directory, id, name), readFileSync(join(directory, id, name))] as const)
-  const putBack = (kept: ReturnType<typeof keep>) => { for (const [path, bytes] of kept) writeFileSync(path, bytes) }
-  const states: Array<{ state: FileState, kept: ReturnType<typeof keep>, content: Buffer }> = []
+  const restoreSnapshot = (snapshot: ReturnType<typeof takeSnapshot>) => {
+    for (const [path, bytes] of snapshot) writeFileSync(path, bytes)
+  }
+  const states: Array<{ state: FileState, snapshot: ReturnType<typeof takeSnapshot>, content: Buffer }> = []
   let content = Buffer.alloc(0)
   for (const from of [0, 100_000, 70_000, 65_536, 0]) {
     const more = randomBytes(100_000)
     const state = await put(files, 'a', more, from)
     content = Buffer.concat([content.subarray(0, from), more])
-    states.push({ state, kept: keep(), content })
+    states.push({ state, snapshot: takeSnapshot(), content })
   }
   await files.remove('a')
   const again = randomBytes(100_000)
-  states.push({ state: await put(files, 'a', again), kept: keep(), content: again })
-  for (const [i, { kept, content }] of states.entries()) {
-    putBack(kept)
+  states.push({ state: await put(files, 'a', again), snapshot: takeSnapshot(), content: again })
+  for (const [i, { snapshot, content }] of states.entries()) {
+    restoreSnapshot(snapshot)
     for (const [j, { state }] of states.entries()) {
       if (i === j) {
         t.ok((await read(files, 'a', { state })).equals(content))
@@ -354,22 +356,22 @@ t.test('a whole file that is put back as it was before is an error to whoever kn
     }
   }
   const long = await put(files, 'a', randomBytes(600_000))
-  const before = keep()
+  const before = takeSnapshot()
   const state = await put(files, 'a', Buffer.alloc(600_000, 'x'))
   t.ok(long.mark !== state.mark)
   const reader = files.read('a', { state })[Symbol.asyncIterator]()
   await reader.next()
-  putBack(before)
-  const given: Buffer[] = []
+  restoreSnapshot(before)
+  const received: Buffer[] = []
   await t.rejects(
     async () => {
-      for (let next = await reader.next(); !next.done; next = await reader.next()) given.push(next.value)
+      for (let next = await reader.next(); !next.done; next = await reader.next()) received.push(next.value)
     },
     isDamaged,
     'nor while it is read'
   )
-  t.match(Buffer.concat(given).toString('latin1'), /^x*$/)
-  putBack(states[1]!.kept)
+  t.match(Buffer.concat(received).toString('latin1'), /^x*$/)
+  restoreSnapshot(states[1]!.snapshot)
   t.ok(
     (await read(files, 'a', { end: 100_000, state: states[0]!.state })).equals(states[0]!.content),
     'what only grew since is what was meant'
@@ -377,7 +379,7 @@ t.test('a whole file that is put back as it was before is an error to whoever kn
 })
 
 t.test('whoever reads while a file is cut and written anew reads no byte with the wrong key', async t => {
-  const { spool } = spoolIn(t)
+  const { spool } = createSpool(t)
   const { files } = await spool.begin()
   await put(files, 'a', Buffer.alloc(1_000_000, 'a'))
   const reader = files.read('a')[Symbol.asyncIterator]()
@@ -389,7 +391,7 @@ t.test('whoever reads while a file is cut and written anew reads no byte with th
 })
 
 t.test('a disk that is full is trouble of ours, and what was written before is there', async t => {
-  const { spool } = spoolIn(t, Number.MAX_SAFE_INTEGER)
+  const { spool } = createSpool(t, Number.MAX_SAFE_INTEGER)
   const { files } = await spool.begin()
   await t.rejects(files.write('a'), {
     code: 'BACKEND_UNAVAILABLE',
@@ -400,7 +402,7 @@ t.test('a disk that is full is trouble of ours, and what was written before is t
 })
 
 t.test('a writer waits for the disk: what it holds in memory has a bound', async t => {
-  const { spool } = spoolIn(t)
+  const { spool } = createSpool(t)
   const { files } = await spool.begin()
   const writer = await files.write('a')
   const line = Buffer.alloc(1_000_000)
@@ -413,7 +415,7 @@ t.test('a writer waits for the disk: what it holds in memory has a bound', async
 })
 
 t.test('calls that overlap keep their order', async t => {
-  const { spool } = spoolIn(t)
+  const { spool } = createSpool(t)
   const { files } = await spool.begin()
   const writer = await files.write('a')
   const lines = Array.from({ length: 200 }, (_, i) => Buffer.alloc(5_000, i % 256))
@@ -423,17 +425,17 @@ t.test('calls that overlap keep their order', async t => {
 })
 
 t.test('the directory keeps its id, and several that open it at once agree', async t => {
-  const { spool, directory } = spoolIn(t)
+  const { spool, directory } = createSpool(t)
   t.equal(new Spool({ directory, reserveBytes: 0 }).storeId, spool.storeId)
-  t.not(spoolIn(t).spool.storeId, spool.storeId)
+  t.not(createSpool(t).spool.storeId, spool.storeId)
 })
 
 t.test('deleting takes a job\'s folder and no other; a folder without a job is found by its age', async t => {
-  const { spool, directory } = spoolIn(t)
+  const { spool, directory } = createSpool(t)
   const [one, other] = [await spool.begin(), await spool.begin()]
   await put(one.files, 'a', Buffer.from('x'))
-  t.same((await spool.unchangedSince(new Date(Date.now() + 60_000))).toSorted(), [one.id, other.id].sort())
-  t.same(await spool.unchangedSince(new Date(Date.now() - 60_000)), [])
+  t.same((await spool.listUnchangedSince(new Date(Date.now() + 60_000))).toSorted(), [one.id, other.id].sort())
+  t.same(await spool.listUnchangedSince(new Date(Date.now() - 60_000)), [])
   await spool.delete(one.id)
   await spool.delete(one.id)
   t.same(readdirSync(directory).filter(name => name.startsWith('job-')), [other.id])

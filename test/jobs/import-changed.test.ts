@@ -4,7 +4,7 @@ import t, { type Test } from 'tap'
 import { draftsFile } from '../../src/jobs/import/import-context.js'
 import { indexFile } from '../../src/jobs/import/import-job.js'
 import { startTestSandbox } from '../harness/sandbox.js'
-import { ndjson } from './importing.js'
+import { toNdjson } from './importing.js'
 import { startNativeScene, type NativeScene } from './native-importing.js'
 
 const patients = [...Array(300).keys()].map(at => ({
@@ -30,26 +30,26 @@ t.test('an import whose files were changed by somebody else than the gateway end
   let tenants = 0
   const start = (t: Test, tenantId = `t-${++tenants}`, sent: readonly unknown[] = lines) =>
     startNativeScene(t, { fhirUrl: sandbox.url, lines: sent, isUsual: true, tenantId })
-  const inIndex = ({ files }: NativeScene, change: (db: Database.Database) => unknown) => {
+  const changeIndex = ({ files }: NativeScene, change: (db: Database.Database) => unknown) => {
     const db = new Database(files.path(indexFile))
     change(db)
     db.close()
   }
-  const inDrafts = ({ files }: NativeScene, change: string) => {
+  const changeDrafts = ({ files }: NativeScene, change: string) => {
     const db = new Database(files.path(draftsFile))
     db.prepare(change).run()
     db.close()
   }
 
-  const exchangeInput = async ({ files }: NativeScene, records: readonly unknown[]) => {
+  const replaceInput = async ({ files }: NativeScene, records: readonly unknown[]) => {
     const writer = await files.write('input')
-    await writer.write(Buffer.from(ndjson(records)))
+    await writer.write(Buffer.from(toNdjson(records)))
     await writer.close()
   }
 
   await t.test('an input that is not the one that was sent, whole by itself though it is', async t => {
     const scene = await start(t)
-    await exchangeInput(scene, lines.slice(0, 1))
+    await replaceInput(scene, lines.slice(0, 1))
     await t.rejects(scene.run(), changed)
   })
 
@@ -66,26 +66,26 @@ t.test('an import whose files were changed by somebody else than the gateway end
   await t.test('a result that was another line\'s', async t => {
     const scene = await start(t)
     t.equal(await scene.run(), 'ended')
-    t.equal(scene.results().length, lines.length)
-    inIndex(scene, db =>
+    t.equal(scene.readResults().length, lines.length)
+    changeIndex(scene, db =>
       db.prepare('UPDATE lines SET result = (SELECT result FROM lines WHERE line = 1) WHERE line = 2').run()
     )
-    t.throws(() => scene.results(), changed)
+    t.throws(() => scene.readResults(), changed)
   })
 
   const inTheMiddle: Readonly<Record<string, (scene: NativeScene) => Promise<void> | void>> = {
     'an input that is exchanged while its lines are written': scene =>
-      exchangeInput(
+      replaceInput(
         scene,
         lines.map(line => ({ ...line, language: 'en' }))
       ),
     'an index from which a line was taken': scene =>
-      inIndex(scene, db => db.prepare('DELETE FROM lines WHERE line = 599').run()),
+      changeIndex(scene, db => db.prepare('DELETE FROM lines WHERE line = 599').run()),
     "a draft that is another line's": scene =>
-      inDrafts(scene, 'UPDATE drafts SET draft = (SELECT draft FROM drafts WHERE line = 600) WHERE line > 400'),
-    'drafts that are gone': scene => inDrafts(scene, 'DELETE FROM drafts'),
+      changeDrafts(scene, 'UPDATE drafts SET draft = (SELECT draft FROM drafts WHERE line = 600) WHERE line > 400'),
+    'drafts that are gone': scene => changeDrafts(scene, 'DELETE FROM drafts'),
     "a line that is given another's place": scene =>
-      inIndex(scene, db =>
+      changeIndex(scene, db =>
         db
           .prepare(
             'UPDATE lines SET at = (SELECT at FROM lines WHERE line = 1), bytes = (SELECT bytes FROM lines WHERE line = 1) WHERE state < 2'
@@ -108,7 +108,7 @@ t.test('an import whose files were changed by somebody else than the gateway end
       t.equal(await (await start(t, 't-twice', named)).run(), 'ended')
       const scene = await start(t, 't-twice', named)
       t.equal(await scene.run(4), 'broken off')
-      inIndex(scene, exchangeNames)
+      changeIndex(scene, swapNames)
       await t.rejects(scene.run(), changed)
     }
   )
@@ -116,9 +116,9 @@ t.test('an import whose files were changed by somebody else than the gateway end
   await t.test('but a reference to a new record leads to the one of its name, whatever an index says', async t => {
     const scene = await start(t)
     t.equal(await scene.run(3), 'broken off')
-    inIndex(scene, exchangeNames)
+    changeIndex(scene, swapNames)
     t.equal(await scene.run(), 'ended')
-    const [patient, observation] = [1, 301].map(line => scene.results()[line - 1]!.id)
+    const [patient, observation] = [1, 301].map(line => scene.readResults()[line - 1]!.id)
     const stored = (await (await fetch(`${sandbox.url.replace(/\/$/, '')}/Observation/${observation}`)).json()) as {
       subject: { reference: string }
     }
@@ -127,10 +127,10 @@ t.test('an import whose files were changed by somebody else than the gateway end
 })
 
 /** Of the first two lines, and of what leads to them. */
-function exchangeNames (db: Database.Database): void {
-  const identityOf = (line: number) =>
+function swapNames (db: Database.Database): void {
+  const readIdentity = (line: number) =>
     (db.prepare('SELECT identity FROM lines WHERE line = ?').get(line) as { identity: string }).identity
-  const [one, other] = [identityOf(1), identityOf(2)]
+  const [one, other] = [readIdentity(1), readIdentity(2)]
   db.prepare('UPDATE links SET target = 3 - target WHERE target < 3').run()
   for (const [line, identity] of [
     [1, '0'.repeat(32)],

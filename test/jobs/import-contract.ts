@@ -1,16 +1,16 @@
 import { randomUUID } from 'node:crypto'
 import { test } from 'tap'
 import { startGateway } from '../harness/gateway.js'
-import { importer, ndjson } from './importing.js'
+import { createImporter, toNdjson } from './importing.js'
 
-const observation = (subject: string, more = {}) => ({
+const buildObservation = (subject: string, more = {}) => ({
   resourceType: 'Observation',
   status: 'final',
   code: { text: 'weight' },
   subject: { reference: subject },
   ...more
 })
-const patient = (id?: string, more = {}) => ({
+const buildPatient = (id?: string, more = {}) => ({
   resourceType: 'Patient',
   ...(id !== undefined && { id }),
   name: [{ family: 'Ilse' }],
@@ -18,15 +18,15 @@ const patient = (id?: string, more = {}) => ({
 })
 
 /** What an import does with every datastore. */
-export function importContract (name: string, fhirUrl: string | undefined, validates = fhirUrl !== undefined): void {
+export function testImports (name: string, fhirUrl: string | undefined, validates = fhirUrl !== undefined): void {
   const settings = fhirUrl === undefined ? {} : { fhirUrl }
 
   test(`${name}: lines that refer to each other in any order are all stored, and their references lead to each other`, async t => {
     const gateway = await startGateway(t, settings)
-    const client = importer(gateway, (await gateway.createKey()).secret)
+    const client = createImporter(gateway, (await gateway.createKey()).secret)
     const { job, results } = await client.run([
-      observation('Patient/p1'),
-      patient('p1', { managingOrganization: { reference: 'Organization/o1' } }),
+      buildObservation('Patient/p1'),
+      buildPatient('p1', { managingOrganization: { reference: 'Organization/o1' } }),
       { resourceType: 'Organization', id: 'o1', name: 'Ward' },
       { resourceType: 'Questionnaire', id: 'q1', status: 'active', url: 'http://example.org/q1' },
       {
@@ -52,15 +52,15 @@ export function importContract (name: string, fhirUrl: string | undefined, valid
 
   test(`${name}: lines that refer to each other in a circle are stored together, and a line may refer to itself`, async t => {
     const gateway = await startGateway(t, settings)
-    const client = importer(gateway, (await gateway.createKey()).secret)
+    const client = createImporter(gateway, (await gateway.createKey()).secret)
     const link = (id: string) => ({ link: [{ other: { reference: `Patient/${id}` }, type: 'seealso' }] })
     const { results } = await client.run([
-      patient('a', link('b')),
-      patient('b', link('c')),
-      patient('c', link('a')),
-      patient('self', link('self')),
-      patient('d', link('missing')),
-      patient('e', link('d'))
+      buildPatient('a', link('b')),
+      buildPatient('b', link('c')),
+      buildPatient('c', link('a')),
+      buildPatient('self', link('self')),
+      buildPatient('d', link('missing')),
+      buildPatient('e', link('d'))
     ])
     t.same(
       results.map(({ status }) => status),
@@ -82,13 +82,13 @@ export function importContract (name: string, fhirUrl: string | undefined, valid
 
   test(`${name}: a line with what R4 does not have, or in another form, fails by its place; the others are stored`, async t => {
     const gateway = await startGateway(t, settings)
-    const client = importer(gateway, (await gateway.createKey()).secret)
+    const client = createImporter(gateway, (await gateway.createKey()).secret)
     const lines = [
-      patient('a'),
-      patient('b', { birthdate: '1970-01-01' }),
-      patient('c', { birthDate: '1970-02-30' }),
-      patient('d', { gender: ['male'] }),
-      patient('e')
+      buildPatient('a'),
+      buildPatient('b', { birthdate: '1970-01-01' }),
+      buildPatient('c', { birthDate: '1970-02-30' }),
+      buildPatient('d', { gender: ['male'] }),
+      buildPatient('e')
     ]
     const { results } = await client.run(lines)
     t.match(results, [
@@ -102,13 +102,13 @@ export function importContract (name: string, fhirUrl: string | undefined, valid
 
   test(`${name}: a line that was accepted with warnings says them as a single write does`, async t => {
     const gateway = await startGateway(t, settings)
-    const client = importer(gateway, (await gateway.createKey()).secret)
+    const client = createImporter(gateway, (await gateway.createKey()).secret)
     const read = { updatedAt: '2026-01-01T00:00:00Z' }
     const practitioner = { firstName: 'Ada', lastName: 'One', npi: '1234567890' }
     const { id: patientId } = (await client.post('/patients', { lastName: 'One' })).body.data
     const note = { patientId, title: 'Note', content: 'well', date: '2025-01-15' }
     const { body: stored } = await client.post('/fhir/Patient', {
-      ...patient(),
+      ...buildPatient(),
       birthDate: '1990-01-01',
       _birthDate: { extension: [{ url: 'http://example.org/why', valueString: 'guessed' }] }
     })
@@ -116,16 +116,16 @@ export function importContract (name: string, fhirUrl: string | undefined, valid
       { resourceType: 'Practitioner', ...read, ...practitioner },
       { resourceType: 'DocumentReference', ...read, ...note },
       { resourceType: 'Patient', ...read, id: stored.id, lastName: 'Ilse', birthDate: '1991-01-01' },
-      patient('w'),
+      buildPatient('w'),
       { resourceType: 'Practitioner', ...read, lastName: 'Two' }
     ]
     const { results } = await client.run(lines)
-    const warningsOf = async (path: string, body: object) => (await client.post(path, body)).body.meta.warnings
+    const fetchWarnings = async (path: string, body: object) => (await client.post(path, body)).body.meta.warnings
     t.match(results.map(({ status }) => status), ['created', 'created', 'updated', 'created', 'created'])
     t.ok(results[0]!.warnings!.length > 0)
-    t.strictSame(results[0]!.warnings, await warningsOf('/practitioners', practitioner))
+    t.strictSame(results[0]!.warnings, await fetchWarnings('/practitioners', practitioner))
     t.ok(results[1]!.warnings!.length > 0)
-    t.strictSame(results[1]!.warnings, await warningsOf('/notes', note))
+    t.strictSame(results[1]!.warnings, await fetchWarnings('/notes', note))
     t.match(results[2]!.warnings, [{ severity: 'warning', expression: ['Patient.birthDate.extension'] }])
     for (const result of results.slice(3)) t.notOk('warnings' in result)
     const { results: dry } = await client.run(lines.slice(0, 2), '?dryRun=true')
@@ -134,14 +134,18 @@ export function importContract (name: string, fhirUrl: string | undefined, valid
 
   test(`${name}: an own id is updated; another tenant's, an unknown and a deleted one are alike names of new records`, async t => {
     const gateway = await startGateway(t, settings)
-    const client = importer(gateway, (await gateway.createKey()).secret)
-    const other = importer(gateway, (await gateway.createKey()).secret)
-    const made = async (who: typeof client) =>
+    const client = createImporter(gateway, (await gateway.createKey()).secret)
+    const other = createImporter(gateway, (await gateway.createKey()).secret)
+    const createPatient = async (who: typeof client) =>
       (await who.post('/patients', { firstName: 'Ada', lastName: 'One' })).body.data.id as string
-    const [own, foreign, deleted] = [await made(client), await made(other), await made(client)]
+    const [own, foreign, deleted] = [
+      await createPatient(client),
+      await createPatient(other),
+      await createPatient(client)
+    ]
     await fetch(`${gateway.url}/v1/patients/${deleted}`, { method: 'DELETE', headers: { 'x-api-key': client.secret } })
     const ids = [own, foreign, deleted, `u${randomUUID()}`]
-    const { results } = await client.run(ids.map(id => patient(id, { gender: 'male' })))
+    const { results } = await client.run(ids.map(id => buildPatient(id, { gender: 'male' })))
     t.same(
       results.map(({ status }) => status),
       ['updated', 'created', 'created', 'created']
@@ -149,7 +153,7 @@ export function importContract (name: string, fhirUrl: string | undefined, valid
     t.equal(results[0]!.id, own)
     for (const { id } of results.slice(1)) t.match(id, /^i[0-9a-f]{32}$/)
     t.notMatch(JSON.stringify((await other.get(`/fhir/Patient/${foreign}`)).body), /male/)
-    const references = await client.run(ids.slice(1).map(id => observation(`Patient/${id}x`.slice(0, -1))))
+    const references = await client.run(ids.slice(1).map(id => buildObservation(`Patient/${id}x`.slice(0, -1))))
     const [first, ...rest] = references.results.map(({ line, ...more }) => more)
     t.match(first, { status: 'failed', code: 'VALIDATION_ERROR', field: 'Observation.subject' })
     for (const one of rest) t.same(one, first, 'no answer tells whether an id exists elsewhere')
@@ -157,18 +161,18 @@ export function importContract (name: string, fhirUrl: string | undefined, valid
 
   test(`${name}: lines that refer to one before them lead to where that is stored, be it new or a record that there was`, async t => {
     const gateway = await startGateway(t, settings)
-    const client = importer(gateway, (await gateway.createKey()).secret)
+    const client = createImporter(gateway, (await gateway.createKey()).secret)
     const own = (await client.post('/patients', { firstName: 'Ada', lastName: 'One' })).body.data.id as string
     // More than go into one transaction, so that some are written with what they refer to and others after it.
-    const observations = Array.from({ length: 230 }, (_, at) => observation(`Patient/${at % 2 === 0 ? own : 'new'}`))
-    const { results } = await client.run([patient(own, { gender: 'male' }), patient('new'), ...observations])
+    const observations = Array.from({ length: 230 }, (_, at) => buildObservation(`Patient/${at % 2 === 0 ? own : 'new'}`))
+    const { results } = await client.run([buildPatient(own, { gender: 'male' }), buildPatient('new'), ...observations])
     t.same(
       results.map(({ status }) => status),
       ['updated', ...Array(231).fill('created')]
     )
-    const subjectOf = async (line: number) =>
+    const fetchSubject = async (line: number) =>
       (await client.get(`/fhir/Observation/${results[line - 1]!.id}`)).body.subject.reference
-    t.same(await Promise.all([3, 4, 231, 232].map(subjectOf)), [
+    t.same(await Promise.all([3, 4, 231, 232].map(fetchSubject)), [
       `Patient/${own}`,
       `Patient/${results[1]!.id}`,
       `Patient/${own}`,
@@ -178,8 +182,8 @@ export function importContract (name: string, fhirUrl: string | undefined, valid
 
   test(`${name}: what is sent again is made once; records without a name are left as they are, those with one are updated`, async t => {
     const gateway = await startGateway(t, settings)
-    const client = importer(gateway, (await gateway.createKey()).secret)
-    const lines = [patient('p1'), patient(), patient(), observation('Patient/p1'), patient('p1')]
+    const client = createImporter(gateway, (await gateway.createKey()).secret)
+    const lines = [buildPatient('p1'), buildPatient(), buildPatient(), buildObservation('Patient/p1'), buildPatient('p1')]
     const first = await client.run(lines)
     t.same(
       first.results.map(({ status }) => status),
@@ -196,7 +200,7 @@ export function importContract (name: string, fhirUrl: string | undefined, valid
       first.results.map(({ id }) => id)
     )
     t.equal((await client.get('/fhir/Patient?_summary=count')).body.total, 3)
-    const stranger = importer(gateway, (await gateway.createKey()).secret)
+    const stranger = createImporter(gateway, (await gateway.createKey()).secret)
     const theirs = await stranger.run(lines)
     t.notOk(
       theirs.results.some(({ id }) => id !== undefined && first.results.some(mine => mine.id === id)),
@@ -206,10 +210,10 @@ export function importContract (name: string, fhirUrl: string | undefined, valid
 
   test(`${name}: the simple form is checked and completed as a create does it, and changes only what it shows`, async t => {
     const gateway = await startGateway(t, settings)
-    const client = importer(gateway, (await gateway.createKey()).secret)
+    const client = createImporter(gateway, (await gateway.createKey()).secret)
     const stored = await client.post(
       '/fhir/Patient',
-      patient(undefined, { maritalStatus: { text: 'kept' }, gender: 'female' })
+      buildPatient(undefined, { maritalStatus: { text: 'kept' }, gender: 'female' })
     )
     const { results } = await client.run(
       [
@@ -246,20 +250,20 @@ export function importContract (name: string, fhirUrl: string | undefined, valid
     const gateway = await startGateway(t, settings)
     const key = await gateway.createKey()
     const stranger = await gateway.createKey()
-    const client = importer(gateway, key.secret)
+    const client = createImporter(gateway, key.secret)
     const { results } = await client.run([
-      patient('t1', { meta: { tag: [{ system: 'urn:clinigate:tenant', code: stranger.tenantId }] } })
+      buildPatient('t1', { meta: { tag: [{ system: 'urn:clinigate:tenant', code: stranger.tenantId }] } })
     ])
     t.match(results, [{ status: 'created' }])
     t.equal((await client.get(`/fhir/Patient/${results[0]!.id}`)).status, 200)
-    t.equal((await importer(gateway, stranger.secret).get(`/fhir/Patient/${results[0]!.id}`)).status, 404)
+    t.equal((await createImporter(gateway, stranger.secret).get(`/fhir/Patient/${results[0]!.id}`)).status, 404)
   })
 
   test(`${name}: a dry run checks every line and writes nothing`, async t => {
     const gateway = await startGateway(t, settings)
-    const client = importer(gateway, (await gateway.createKey()).secret)
+    const client = createImporter(gateway, (await gateway.createKey()).secret)
     const { job, results } = await client.run(
-      [observation('Patient/p1'), patient('p1'), observation('Patient/nobody'), { resourceType: 'Patient', meta: [] }],
+      [buildObservation('Patient/p1'), buildPatient('p1'), buildObservation('Patient/nobody'), { resourceType: 'Patient', meta: [] }],
       '?dryRun=true'
     )
     t.same(results.map(({ status }) => status), ['valid', 'valid', 'failed', 'failed'])
@@ -269,7 +273,7 @@ export function importContract (name: string, fhirUrl: string | undefined, valid
 
   test(`${name}: a record that the datastore refuses stops no other one`, async t => {
     const gateway = await startGateway(t, settings)
-    const client = importer(gateway, (await gateway.createKey()).secret)
+    const client = createImporter(gateway, (await gateway.createKey()).secret)
     const lines = [...Array(60).keys()].map(at =>
       at % 20 === 7
         ? {
@@ -277,9 +281,9 @@ export function importContract (name: string, fhirUrl: string | undefined, valid
             id: `p${at}`,
             ...(fhirUrl === undefined ? { contact: 'x', name: 'x'.repeat(3) } : { birthDate: 'yesterday' })
           }
-        : patient(`p${at}`)
+        : buildPatient(`p${at}`)
     )
-    const { results } = await client.run([...lines, observation('Patient/p7'), observation('Patient/p8')])
+    const { results } = await client.run([...lines, buildObservation('Patient/p7'), buildObservation('Patient/p8')])
     const failed = results.filter(({ status }) => status === 'failed').map(({ line }) => line)
     if (validates) t.same(failed, [8, 28, 48, 61])
     t.equal(results.length, 62)
@@ -289,10 +293,10 @@ export function importContract (name: string, fhirUrl: string | undefined, valid
   test(`${name}: jobs and results of another organization are not there`, async t => {
     const gateway = await startGateway(t, settings)
     const { tenantId, secret } = await gateway.createKey()
-    const client = importer(gateway, secret)
-    const { job } = await client.run(ndjson([patient()]))
+    const client = createImporter(gateway, secret)
+    const { job } = await client.run(toNdjson([buildPatient()]))
     for (const request of [{}, { tenantId, mode: 'live' as const }]) {
-      const stranger = importer(gateway, (await gateway.createKey(request)).secret)
+      const stranger = createImporter(gateway, (await gateway.createKey(request)).secret)
       t.equal((await stranger.get(`/bulk/jobs/${job.id}/results`)).status, 404)
       t.equal((await stranger.get(`/bulk/jobs/${job.id}`)).status, 404)
     }

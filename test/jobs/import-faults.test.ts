@@ -7,7 +7,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { test, type Test } from 'tap'
 import { startGateway } from '../harness/gateway.js'
 import { startTestSandbox } from '../harness/sandbox.js'
-import { importer, ndjson } from './importing.js'
+import { createImporter, toNdjson } from './importing.js'
 
 /** `sent` is the transaction as it came. */
 type Fault = (sent: string, response: ServerResponse, forward: () => Promise<Response>) => Promise<boolean> | boolean
@@ -27,17 +27,17 @@ async function startFaulty (t: Test, fault: Fault): Promise<string> {
       fetch(`${origin}${request.url!}`, { method: request.method!, headers, ...(body !== '' && { body }) })
     const isTransaction = request.method === 'POST' && body.includes('"transaction"')
     if (isTransaction && await fault(body, response, forward)) return
-    const answer = await forward()
+    const received = await forward()
     response
-      .writeHead(answer.status, { 'content-type': answer.headers.get('content-type') ?? 'application/fhir+json' })
-      .end(await answer.text())
+      .writeHead(received.status, { 'content-type': received.headers.get('content-type') ?? 'application/fhir+json' })
+      .end(await received.text())
   })
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
   t.after(() => { server.closeAllConnections(); server.close() })
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}${new URL(sandbox.url).pathname.replace(/\/$/, '')}`
 }
 
-const lines = (count: number) =>
+const buildLines = (count: number) =>
   [...Array(count).keys()].map(at =>
     at % 3 === 0
       ? { resourceType: 'Patient', id: `p${at}`, name: [{ family: `N${at}` }] }
@@ -63,8 +63,8 @@ test('a datastore that is busy, answers a page, half a body or not at all for a 
         response.writeHead(200, { 'content-type': 'text/html' }).end('<html>')
         return true
       case 3: {
-        const answer = await (await forward()).text()
-        response.writeHead(200, { 'content-type': 'application/fhir+json' }).end(answer.slice(0, answer.length / 2))
+        const received = await (await forward()).text()
+        response.writeHead(200, { 'content-type': 'application/fhir+json' }).end(received.slice(0, received.length / 2))
         return true
       }
       case 4:
@@ -76,8 +76,8 @@ test('a datastore that is busy, answers a page, half a body or not at all for a 
     }
   })
   const gateway = await startGateway(t, { fhirUrl })
-  const client = importer(gateway, (await gateway.createKey()).secret)
-  const { job, results } = await client.run(lines(300))
+  const client = createImporter(gateway, (await gateway.createKey()).secret)
+  const { job, results } = await client.run(buildLines(300))
   t.match(job, { status: 'completed', processedRecords: 300, failedRecords: 0 })
   t.ok(
     results.every(({ status }) => status === 'created'),
@@ -90,31 +90,31 @@ test('a datastore that is busy, answers a page, half a body or not at all for a 
 
 test('a record that a datastore always breaks at fails alone, and is not counted', async t => {
   const fhirUrl = await startFaulty(t, async (sent, response, forward) => {
-    const answer = await forward()
-    const body = await answer.text()
+    const received = await forward()
+    const body = await received.text()
     const isPoison = sent.includes('poison')
     response
-      .writeHead(isPoison ? 500 : answer.status, { 'content-type': 'application/fhir+json' })
+      .writeHead(isPoison ? 500 : received.status, { 'content-type': 'application/fhir+json' })
       .end(isPoison ? '{}' : body)
     return true
   })
   const gateway = await startGateway(t, { fhirUrl })
-  const client = importer(gateway, (await gateway.createKey()).secret)
-  const { results } = await client.run([...lines(9), { resourceType: 'Patient', name: [{ family: 'poison' }] }])
+  const client = createImporter(gateway, (await gateway.createKey()).secret)
+  const { results } = await client.run([...buildLines(9), { resourceType: 'Patient', name: [{ family: 'poison' }] }])
   t.same(results.map(({ status }) => status), [...Array(9).fill('created'), 'failed'])
   t.equal(results[9]!.code, 'BACKEND_ERROR')
 })
 
 test('an answer with a record of somebody else is an incident of that line alone', async t => {
   const fhirUrl = await startFaulty(t, async (_, response, forward) => {
-    const answer = await (await forward()).json() as { entry: Array<{ resource: { meta: { tag: unknown } } }> }
-    answer.entry[1]!.resource.meta.tag = [{ system: 'urn:clinigate:tenant', code: 'somebody-else' }]
-    response.writeHead(200, { 'content-type': 'application/fhir+json' }).end(JSON.stringify(answer))
+    const received = await (await forward()).json() as { entry: Array<{ resource: { meta: { tag: unknown } } }> }
+    received.entry[1]!.resource.meta.tag = [{ system: 'urn:clinigate:tenant', code: 'somebody-else' }]
+    response.writeHead(200, { 'content-type': 'application/fhir+json' }).end(JSON.stringify(received))
     return true
   })
   const gateway = await startGateway(t, { fhirUrl })
-  const client = importer(gateway, (await gateway.createKey()).secret)
-  const { results } = await client.run(lines(3).map(line => ({ ...line, subject: undefined })))
+  const client = createImporter(gateway, (await gateway.createKey()).secret)
+  const { results } = await client.run(buildLines(3).map(line => ({ ...line, subject: undefined })))
   t.match(
     results.map(({ status, code }) => ({ status, code })),
     [{ status: 'created' }, { status: 'failed', code: 'INTERNAL_ERROR' }, { status: 'created' }]
@@ -127,7 +127,7 @@ test('an answer with a record of somebody else is an incident of that line alone
 
 test('a client that goes away in the middle of an upload leaves nothing behind', async t => {
   const gateway = await startGateway(t)
-  const client = importer(gateway, (await gateway.createKey()).secret)
+  const client = createImporter(gateway, (await gateway.createKey()).secret)
   const folder = join(gateway.dataDirectory, 'bulk')
   const sending = httpRequest(`${gateway.url}/v1/bulk/import`, {
     method: 'POST',
@@ -135,11 +135,11 @@ test('a client that goes away in the middle of an upload leaves nothing behind',
   })
   sending.on('error', () => {})
   sending.write('{"resourceType":"Patient"}\n'.repeat(50_000))
-  const jobsIn = () => readdirSync(folder).filter(name => name.startsWith('job-'))
-  while (jobsIn().length === 0) await pause(10)
+  const listJobs = () => readdirSync(folder).filter(name => name.startsWith('job-'))
+  while (listJobs().length === 0) await pause(10)
   sending.destroy()
-  for (let tries = 0; jobsIn().length > 0 && tries < 3_000; tries++) await pause(10)
-  t.same(jobsIn(), [])
+  for (let tries = 0; listJobs().length > 0 && tries < 3_000; tries++) await pause(10)
+  t.same(listJobs(), [])
   t.equal((await client.get('/bulk/jobs')).body.data.total, 0)
 })
 
@@ -153,10 +153,10 @@ test('an import that is cancelled stops, and its results tell what was written',
   })
   t.after(() => goOn())
   const gateway = await startGateway(t, { fhirUrl })
-  const client = importer(gateway, (await gateway.createKey()).secret)
-  const started = await client.send(ndjson(lines(3_000)))
+  const client = createImporter(gateway, (await gateway.createKey()).secret)
+  const started = await client.send(toNdjson(buildLines(3_000)))
   const { jobId } = started.body.data
-  while ((await client.results(jobId).catch(() => [])).every(({ status }) => status !== 'created')) await pause(50)
+  while ((await client.fetchResults(jobId).catch(() => [])).every(({ status }) => status !== 'created')) await pause(50)
   t.equal(
     (
       await fetch(`${gateway.url}/v1/bulk/jobs/${jobId}`, {
@@ -166,10 +166,10 @@ test('an import that is cancelled stops, and its results tell what was written',
     ).status,
     200
   )
-  t.equal((await client.ended(jobId)).status, 'cancelled')
+  t.equal((await client.waitForEnd(jobId)).status, 'cancelled')
   goOn()
   while (gateway.logged().every(({ msg }) => msg !== 'work on a bulk job stopped')) await pause(20)
-  const results = await client.results(jobId)
+  const results = await client.fetchResults(jobId)
   const created = results.filter(({ status }) => status === 'created').length
   t.ok(created > 0 && created < 3_000, String(created))
   const stored =

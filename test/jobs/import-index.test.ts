@@ -53,10 +53,10 @@ t.test('an import without room reads no more than a part, and goes on when there
   let isFull = true
   const scene = await startScene(t, () => isFull)
   await t.rejects(scene.run(), isWaiting)
-  t.equal(scene.results().length, 0)
+  t.equal(scene.readResults().length, 0)
   isFull = false
   t.equal(await scene.run(), 'ended')
-  t.ok(scene.results().every(({ status }) => status === 'created'))
+  t.ok(scene.readResults().every(({ status }) => status === 'created'))
   t.equal(scene.written(), outOfOrder.length, 'each line once')
 })
 
@@ -88,7 +88,7 @@ for (const step of ['link', 'order', 'orderAsRead'] as const) {
       t.equal(done, 1)
       isFull = false
       t.equal(await scene.run(), 'ended')
-      t.ok(scene.results().every(({ status }, at) => status === 'valid' || lines[at] !== observation))
+      t.ok(scene.readResults().every(({ status }, at) => status === 'valid' || lines[at] !== observation))
     }
   )
 }
@@ -140,31 +140,31 @@ function startWrites () {
   )
   t.after(() => db.close())
   const writes = new WriteBuffer(db)
-  const told: boolean[] = []
+  const reported: boolean[] = []
   const change = (sql: string): void => {
     writes.change(1, () => db.exec(sql))
-    writes.afterwards(isWritten => told.push(isWritten))
+    writes.onCommit(isWritten => reported.push(isWritten))
   }
-  return { writes, change, told }
+  return { writes, change, reported }
 }
 
 t.test('what the disk did not take is told as that, once', async t => {
-  const { writes, change, told } = startWrites()
+  const { writes, change, reported } = startWrites()
   change('INSERT INTO links VALUES (1)')
   t.throws(() => writes.commit(), /FOREIGN KEY/)
-  t.strictSame(told, [], 'it can still come on the disk')
+  t.strictSame(reported, [], 'it can still come on the disk')
   writes.end()
   writes.end()
-  t.strictSame(told, [false])
+  t.strictSame(reported, [false])
 })
 
 t.test('what the database took back by itself is not told as written with what comes later', async t => {
-  const { writes, change, told } = startWrites()
+  const { writes, change, reported } = startWrites()
   change('INSERT INTO lines VALUES (1)')
   t.throws(() => change('INSERT OR ROLLBACK INTO lines VALUES (1)'), /UNIQUE/)
   change('INSERT INTO lines VALUES (2)')
   writes.commit()
-  t.strictSame(told, [false, true])
+  t.strictSame(reported, [false, true])
 })
 
 const lines = [...Array(1_000).keys()].map(at => ({
@@ -201,8 +201,8 @@ t.test('an import of long lines holds no more of them than go into one transacti
     resourceType: 'Patient',
     contact: Array.from({ length: 22_000 }, (_, at) => ({ name: { text: `Contact ${at}` } }))
   }
-  let most = 0
-  async function * reading (chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  let maxHeld = 0
+  async function * measureHeld (chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
     collect()
     const before = process.memoryUsage().heapUsed
     let read = 0
@@ -212,13 +212,18 @@ t.test('an import of long lines holds no more of them than go into one transacti
       if (read < mebibyte) continue
       read = 0
       collect()
-      most = Math.max(most, process.memoryUsage().heapUsed - before)
+      maxHeld = Math.max(maxHeld, process.memoryUsage().heapUsed - before)
     }
   }
   const sandbox = await startTestSandbox(t)
-  const scene = await startNativeScene(t, { fhirUrl: sandbox.url, lines: Array(30).fill(line), isUsual: true, reading })
+  const scene = await startNativeScene(t, {
+    fhirUrl: sandbox.url,
+    lines: Array(30).fill(line),
+    isUsual: true,
+    reading: measureHeld
+  })
   t.equal(await scene.run(), 'ended')
-  t.ok(scene.results().every(({ status }) => status === 'created'))
-  t.ok(most > mebibyte, 'the measure sees what is held')
-  t.ok(most < 40 * mebibyte, `held ${Math.round(most / mebibyte)} MiB`)
+  t.ok(scene.readResults().every(({ status }) => status === 'created'))
+  t.ok(maxHeld > mebibyte, 'the measure sees what is held')
+  t.ok(maxHeld < 40 * mebibyte, `held ${Math.round(maxHeld / mebibyte)} MiB`)
 })

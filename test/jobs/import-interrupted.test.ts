@@ -7,15 +7,15 @@ import { test, type Test } from 'tap'
 import { HttpBackend } from '../../src/backends/http-backend.js'
 import { Spool } from '../../src/jobs/storage/files.js'
 import { draftsFile } from '../../src/jobs/import/import-context.js'
-import { importJobs, indexFile } from '../../src/jobs/import/import-job.js'
+import { createImportHandler, indexFile } from '../../src/jobs/import/import-job.js'
 import { IndexFile } from '../../src/jobs/import/index-file.js'
 import { ResultCipher } from '../../src/jobs/import/result.js'
 import type { Job } from '../../src/jobs/model/job.js'
 import type { RecordUse } from '../../src/limits/record-quota.js'
 import { createCursors } from '../../src/tenant-guard/cursor.js'
 import type { TenantContext } from '../../src/tenant-guard/tenant-context.js'
-import { importStore, type ImportStore } from '../../src/tenant-guard/import/import-store.js'
-import { ownershipCache } from '../../src/tenant-guard/ownership.js'
+import { createImportStore, type ImportStore } from '../../src/tenant-guard/import/import-store.js'
+import { createOwnershipCache } from '../../src/tenant-guard/ownership.js'
 import { startTestSandbox } from '../harness/sandbox.js'
 
 const died = new Error('the process died')
@@ -56,26 +56,26 @@ async function startScene (t: Test, lines: readonly unknown[]) {
   }
   const counted: RecordUse[] = []
   const identityKey = randomBytes(32).toString('base64')
-  const context = (): TenantContext => ({
+  const createContext = (): TenantContext => ({
     backend,
     tenant: { id: owner.tenantId, system: 'urn:clinigate:tenant' },
     mode: 'test',
-    ownership: ownershipCache(),
+    ownership: createOwnershipCache(),
     cursors: createCursors({ key: randomBytes(32), now: () => new Date() }),
     fhirBase: 'http://gateway.test/v1/fhir',
     onIncident: () => {},
     onError: () => {}
   })
 
-  const databases = () =>
-    [indexFile, draftsFile].flatMap(name => [spool.of(job).path(name), `${spool.of(job).path(name)}-journal`])
+  const listDatabases = () =>
+    [indexFile, draftsFile].flatMap(name => [spool.getJobFiles(job).path(name), `${spool.getJobFiles(job).path(name)}-journal`])
   const copy = (from: (file: string) => string, to: (file: string) => string): void => {
-    for (const file of databases()) {
+    for (const file of listDatabases()) {
       rmSync(to(file), { force: true })
       if (existsSync(from(file))) copyFileSync(from(file), to(file))
     }
   }
-  const asItWas = (file: string): string => `${file}.as-it-was`
+  const toSnapshotPath = (file: string): string => `${file}.as-it-was`
 
   /**
    * Works on the job until it ends, or until so many steps are done: from then on nothing is done any more, and the
@@ -85,13 +85,13 @@ async function startScene (t: Test, lines: readonly unknown[]) {
     let left = breaksAt
     const step = (): void => {
       if (--left >= 0) return
-      if (left === -1) copy(file => file, asItWas)
+      if (left === -1) copy(file => file, toSnapshotPath)
       throw died
     }
-    const store = importStore(context())
+    const store = createImportStore(createContext())
     const breaking: ImportStore = {
       ...store,
-      stored: async request => { step(); return await store.stored(request) },
+      fetchStored: async request => { step(); return await store.fetchStored(request) },
       write: async records => {
         step()
         const together = await store.write(records)
@@ -99,7 +99,7 @@ async function startScene (t: Test, lines: readonly unknown[]) {
         return together
       }
     }
-    const quotaFor = () => ({
+    const createQuota = () => ({
       take: () => {
         step()
         return { at: '2030-01-01T00:00:00.000Z', isOverage: false, refund: () => {} }
@@ -108,17 +108,17 @@ async function startScene (t: Test, lines: readonly unknown[]) {
         if (left >= 0) counted.push(...uses.filter(({ status }) => status < 500))
       }
     })
-    const doJob = importJobs({
+    const doJob = createImportHandler({
       importHosts: [],
       storeFor: () => breaking,
       jobs: { identityKey: async () => identityKey },
-      quotaFor,
+      quotaFor: createQuota,
       lineBytes: 1_000_000
     })
     try {
       await doJob({
         job,
-        files: spool.of(job),
+        files: spool.getJobFiles(job),
         signal: new AbortController().signal,
         save: async change => {
           if (left >= 0) job = { ...job, ...change }
@@ -128,22 +128,22 @@ async function startScene (t: Test, lines: readonly unknown[]) {
       return 'ended'
     } catch (error) {
       if (left >= 0) throw error
-      copy(asItWas, file => file)
+      copy(toSnapshotPath, file => file)
       return 'broken off'
     }
   }
-  const results = () => {
-    const index = new IndexFile(spool.of(job).path(indexFile))
+  const readResults = () => {
+    const index = new IndexFile(spool.getJobFiles(job).path(indexFile))
     const seal = new ResultCipher(job.fileKey)
     const rows = index
-      .rows(0, 10_000)
+      .listResultRows(0, 10_000)
       .map(({ line, result }) => ({ line, ...(result === null ? { status: 'pending' } : seal.open(line, result)) }))
     index.close()
     return rows
   }
   return {
     run,
-    results,
+    readResults,
     counted,
     total: async (type: string) =>
       JSON.parse((await backend.send({ method: 'GET', path: `${type}?_summary=count` })).body).total as number
@@ -201,9 +201,9 @@ const files = {
 
 for (const [name, { lines, failed, strides }] of Object.entries(files)) {
   test(`an import of lines ${name} that is broken off anywhere and taken up again ends as one that never was: same results, each line stored and counted once`, async t => {
-    const whole = await startScene(t, lines)
-    t.equal(await whole.run(Infinity), 'ended')
-    const expected = whole.results()
+    const uninterrupted = await startScene(t, lines)
+    t.equal(await uninterrupted.run(Infinity), 'ended')
+    const expected = uninterrupted.readResults()
     t.equal(expected.filter(({ status }) => status === 'failed').length, failed)
     for (const stride of strides) {
       const scene = await startScene(t, lines)
@@ -215,11 +215,11 @@ for (const [name, { lines, failed, strides }] of Object.entries(files)) {
       }
       t.ok(breaks > 0, `broken off ${breaks} times`)
       t.same(
-        scene.results().map(({ line, status }) => ({ line, status })),
+        scene.readResults().map(({ line, status }) => ({ line, status })),
         expected.map(({ line, status }) => ({ line, status }))
       )
       t.equal(scene.counted.length, lines.length, 'each line counts once')
-      for (const type of ['Patient', 'Observation']) t.equal(await scene.total(type), await whole.total(type))
+      for (const type of ['Patient', 'Observation']) t.equal(await scene.total(type), await uninterrupted.total(type))
     }
   })
 }

@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import { test } from 'tap'
-import { realBackend } from '../harness/backend.js'
-import { mixedLines, startNativeScene } from './native-importing.js'
+import { requireRealBackend } from '../harness/backend.js'
+import { buildMixedLines, startNativeScene } from './native-importing.js'
 
-const { name, url: fhirUrl } = realBackend()
+const { name, url: fhirUrl } = requireRealBackend()
 
 test(`${name}: what its native import stores, leaves out and breaks off at has the same results as transactions, and no other tenant is touched`, async t => {
-  const lines = mixedLines(240)
+  const lines = buildMixedLines(240)
   // No one of R4's, at which the server breaks off the whole.
   lines[100] = { ...(lines[100] as object), status: 'nonsense' }
   const usual = await startNativeScene(t, { fhirUrl, lines, isUsual: true, tenantId: randomUUID() })
@@ -15,14 +15,14 @@ test(`${name}: what its native import stores, leaves out and breaks off at has t
   await native.run()
   t.ok(native.begun() >= 4, `asked for ${native.begun()} imports`)
   t.ok(native.written() < usual.written(), "some went by the server's native import")
-  const told = (scene: typeof native) => scene.results().map(({ id: _, ...result }) => result)
-  t.same(told(native), told(usual))
-  t.match(native.results()[100], { status: 'failed', code: 'VALIDATION_ERROR' })
-  for (const type of ['Patient', 'Observation']) t.equal(await native.total(type), await usual.total(type), type)
+  const toResults = (scene: typeof native) => scene.readResults().map(({ id: _, ...result }) => result)
+  t.same(toResults(native), toResults(usual))
+  t.match(native.readResults()[100], { status: 'failed', code: 'VALIDATION_ERROR' })
+  for (const type of ['Patient', 'Observation']) t.equal(await native.countRecords(type), await usual.countRecords(type), type)
   t.equal(
-    await native.total('Observation'),
+    await native.countRecords('Observation'),
     native
-      .results()
+      .readResults()
       .filter(
         ({ status }, at) =>
           status === 'created' && (lines[at] as { resourceType: string }).resourceType === 'Observation'

@@ -2,48 +2,48 @@ import { createServer, request as send } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { test, type Test } from 'tap'
 import { startGateway } from '../harness/gateway.js'
-import { importer } from './importing.js'
+import { createImporter } from './importing.js'
 import {
-  mixedLines,
+  buildMixedLines,
   startNativeDatastore,
   startNativeScene,
   type NativeManner,
   type NativeScene
 } from './native-importing.js'
 
-const all: NativeManner = async (lines, store) => {
+const storeAll: NativeManner = async (lines, store) => {
   for (const line of lines) await store(line)
   return { status: 200 }
 }
 
 /** The same import by transactions alone. */
-async function usual (t: Test, lines: readonly unknown[]): Promise<NativeScene> {
+async function runByTransactions (t: Test, lines: readonly unknown[]): Promise<NativeScene> {
   const { url } = await startNativeDatastore(t, undefined)
   const scene = await startNativeScene(t, { fhirUrl: url, lines, isUsual: true })
   await scene.run()
   return scene
 }
 
-const kindsOf = ({ counted }: NativeScene): string[] =>
+const toKinds = ({ counted }: NativeScene): string[] =>
   counted.map(({ type, interaction, status }) => `${type} ${interaction} ${status < 400 ? 'ok' : 'error'}`).sort()
 
 test('whatever a datastore does with the import it is asked for, each line has the result it has by transactions, and is stored and counted once', async t => {
-  const lines = mixedLines(120)
-  const expected = await usual(t, lines)
+  const lines = buildMixedLines(120)
+  const expected = await runByTransactions(t, lines)
   const manners: Readonly<Record<string, NativeManner | undefined>> = {
-    'stores all': all,
-    'stores all and says that it failed': async (given, store) => {
-      await all(given, store)
+    'stores all': storeAll,
+    'stores all and says that it failed': async (received, store) => {
+      await storeAll(received, store)
       return { status: 500 }
     },
-    'leaves out every third and says that all is well': async (given, store) =>
-      await all(
-        given.filter((_, at) => at % 3 !== 0),
+    'leaves out every third and says that all is well': async (received, store) =>
+      await storeAll(
+        received.filter((_, at) => at % 3 !== 0),
         store
       ),
     'stores nothing and says that all is well': async () => ({ status: 200 }),
-    'stores the half and forgets of what it was asked': async (given, store) => {
-      await all(given.slice(0, given.length / 2), store)
+    'stores the half and forgets of what it was asked': async (received, store) => {
+      await storeAll(received.slice(0, received.length / 2), store)
       return { status: 404 }
     },
     'offers no import': undefined
@@ -52,11 +52,11 @@ test('whatever a datastore does with the import it is asked for, each line has t
     const { url, fetched } = await startNativeDatastore(t, manner)
     const scene = await startNativeScene(t, { fhirUrl: url, lines, max: 30 })
     t.equal(await scene.run(), 'ended', name)
-    t.same(scene.results(), expected.results(), `${name}: the same results`)
+    t.same(scene.readResults(), expected.readResults(), `${name}: the same results`)
     for (const type of ['Patient', 'Observation']) {
-      t.equal(await scene.total(type), await expected.total(type), `${name}: ${type}`)
+      t.equal(await scene.countRecords(type), await expected.countRecords(type), `${name}: ${type}`)
     }
-    t.same(kindsOf(scene), kindsOf(expected), `${name}: counted once`)
+    t.same(toKinds(scene), toKinds(expected), `${name}: counted once`)
     t.equal(scene.held(), 0, `${name}: nothing stays taken from the month`)
     if (manner === undefined) continue
     t.ok(scene.begun() > 2, `${name}: portions after each other`)
@@ -69,23 +69,23 @@ test('whatever a datastore does with the import it is asked for, each line has t
 })
 
 test('an import that the datastore does itself, broken off anywhere and taken up again, ends as one that never was', async t => {
-  const lines = mixedLines(120)
-  const expected = await usual(t, lines)
+  const lines = buildMixedLines(120)
+  const expected = await runByTransactions(t, lines)
   for (const stride of [1, 5, 11]) {
-    const { url } = await startNativeDatastore(t, all)
+    const { url } = await startNativeDatastore(t, storeAll)
     const scene = await startNativeScene(t, { fhirUrl: url, lines, max: 30 })
     let breaks = 0
     for (let steps = stride; (await scene.run(steps)) === 'broken off'; steps += stride) breaks++
     t.ok(breaks > 0, `broken off ${breaks} times`)
-    t.same(scene.results(), expected.results())
-    for (const type of ['Patient', 'Observation']) t.equal(await scene.total(type), await expected.total(type), type)
-    t.same(kindsOf(scene), kindsOf(expected))
+    t.same(scene.readResults(), expected.readResults())
+    for (const type of ['Patient', 'Observation']) t.equal(await scene.countRecords(type), await expected.countRecords(type), type)
+    t.same(toKinds(scene), toKinds(expected))
   }
 })
 
 test('changes of records and a dry run never go through a datastore\'s native import', async t => {
-  const { url, fetched } = await startNativeDatastore(t, all)
-  const lines = mixedLines(60)
+  const { url, fetched } = await startNativeDatastore(t, storeAll)
+  const lines = buildMixedLines(60)
   const dry = await startNativeScene(t, { fhirUrl: url, lines, dryRun: true })
   await dry.run()
   t.equal(dry.begun(), 0)
@@ -97,8 +97,8 @@ test('changes of records and a dry run never go through a datastore\'s native im
   await again.run()
   t.equal(again.begun(), 0)
   t.equal(fetched.length, before)
-  t.same(again.results().map(({ id }) => id), first.results().map(({ id }) => id))
-  t.ok(again.results().every(({ status }) => ['updated', 'unchanged', 'failed'].includes(status)))
+  t.same(again.readResults().map(({ id }) => id), first.readResults().map(({ id }) => id))
+  t.ok(again.readResults().every(({ status }) => ['updated', 'unchanged', 'failed'].includes(status)))
 })
 
 test('an import that is left while the datastore fetches offers nothing any more', async t => {
@@ -108,7 +108,7 @@ test('an import that is left while the datastore fetches offers nothing any more
     left.abort(new Error('cancelled'))
     return undefined
   })
-  const scene = await startNativeScene(t, { fhirUrl, lines: mixedLines(60) })
+  const scene = await startNativeScene(t, { fhirUrl, lines: buildMixedLines(60) })
   const offer = scene.offers.offer.bind(scene.offers)
   const authorization = { value: '' }
   scene.offers.offer = files => {
@@ -134,9 +134,9 @@ async function startRoad (
       send(
         new URL(request.url!, to.url),
         { method: request.method!, headers: { ...request.headers, host: new URL(to.url!).host } },
-        answer => {
-          response.writeHead(answer.statusCode!, answer.headers)
-          answer.pipe(response)
+        received => {
+          response.writeHead(received.statusCode!, received.headers)
+          received.pipe(response)
         }
       )
     )
@@ -157,7 +157,7 @@ test('where events are written, a datastore imports nothing by itself: each line
     }
   })
   const { secret } = await gateway.createKey()
-  const client = importer(gateway, secret)
+  const client = createImporter(gateway, secret)
   const { job } = await client.run([...Array(1_050).keys()].map(at => ({ resourceType: 'Patient', id: `p${at}` })))
   t.match(job, { status: 'completed', processedRecords: 1_050, failedRecords: 0 })
   t.equal(fetched.length, 0)
@@ -181,7 +181,7 @@ test('a gateway that is told to lets a datastore fetch new records, and no log n
     config: { datastores: { test: { url, import: 'own' } }, bulk: { importUrl: road.url } }
   })
   road.to.url = gateway.url
-  const client = importer(gateway, (await gateway.createKey()).secret)
+  const client = createImporter(gateway, (await gateway.createKey()).secret)
   const { job, results } = await client.run(
     [...Array(1_050).keys()].map(at => ({ resourceType: 'Patient', id: `p${at}` }))
   )

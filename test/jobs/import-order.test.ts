@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { IndexFile } from '../../src/jobs/import/index-file.js'
-import { TooDeep, topologicalOrder } from '../../src/jobs/import/order-lines.js'
+import { TooDeep, sortTopologically } from '../../src/jobs/import/order-lines.js'
 import { maxBytes, maxReferences } from '../../src/jobs/import/pace.js'
 import { ResultCipher } from '../../src/jobs/import/result.js'
 import { startTestSandbox } from '../harness/sandbox.js'
@@ -18,7 +18,7 @@ async function startScene (t: Test, lines: readonly unknown[]): Promise<NativeSc
 }
 
 /** Patients each of whom refers to the next, the last one to the first, with so many characters of names together. */
-const cycle = (name: string, count: number, characters: number): unknown[] => [...Array(count).keys()].map(at => ({
+const buildCycle = (name: string, count: number, characters: number): unknown[] => [...Array(count).keys()].map(at => ({
   resourceType: 'Patient',
   id: `${name}${at}`,
   name: [{ family: 'x'.repeat(characters / count) }],
@@ -28,9 +28,9 @@ const cycle = (name: string, count: number, characters: number): unknown[] => [.
 t.test(
   'lines of a circle that are too long together fail, and say how long they may be; nothing of them is read again',
   async t => {
-    const scene = await startScene(t, [...cycle('long', 4, maxBytes), { resourceType: 'Patient', id: 'after' }])
+    const scene = await startScene(t, [...buildCycle('long', 4, maxBytes), { resourceType: 'Patient', id: 'after' }])
     t.equal(await scene.run(), 'ended')
-    t.match(scene.results(), [
+    t.match(scene.readResults(), [
       ...Array(4).fill({
         status: 'failed',
         code: 'VALIDATION_ERROR',
@@ -43,9 +43,9 @@ t.test(
 )
 
 t.test('lines of a circle that are as long as a transaction are stored', async t => {
-  const scene = await startScene(t, cycle('fit', 4, maxBytes - 1_000))
+  const scene = await startScene(t, buildCycle('fit', 4, maxBytes - 1_000))
   t.equal(await scene.run(), 'ended')
-  t.ok(scene.results().every(({ status }) => status === 'created'))
+  t.ok(scene.readResults().every(({ status }) => status === 'created'))
 })
 
 // Places were put on the disk in the middle of what was asked together, so that the asking failed: "no such savepoint".
@@ -64,7 +64,7 @@ t.test('an import of thousands of lines that refer to one behind them is ordered
     lines: [...Array(2_500).fill(observation), { resourceType: 'Patient', id: 'last' }]
   })
   t.equal(await scene.run(), 'ended')
-  t.ok(scene.results().every(({ status }) => status === 'valid'))
+  t.ok(scene.readResults().every(({ status }) => status === 'valid'))
 })
 
 // Before each portion for a datastore's own import, one statement looked through all lines that were not written: 1.5 s
@@ -81,7 +81,7 @@ t.test(
       index.close()
       rmSync(directory, { recursive: true, force: true })
     })
-    const lineAt = (line: number) => ({
+    const buildLine = (line: number) => ({
       line,
       at: line * 100,
       bytes: line === 1 ? 300_000 : 99,
@@ -91,16 +91,16 @@ t.test(
       refersTo: line === 1 || line % 1_250 === 0 ? [] : ['i1']
     })
     index.add(
-      Array.from({ length: count }, (_, at) => lineAt(at + 1)),
+      Array.from({ length: count }, (_, at) => buildLine(at + 1)),
       new Map(),
       () => Buffer.alloc(0)
     )
 
-    const looks = (look: (after: number) => ReturnType<IndexFile['ready']>) => {
+    const readAll = (look: (after: number) => ReturnType<IndexFile['findReadyLines']>) => {
       const found: number[] = []
       let parts = 0
       for (let after: number | undefined = 0; after !== undefined; parts++) {
-        const { lines, after: next }: ReturnType<IndexFile['ready']> = look(after)
+        const { lines, after: next }: ReturnType<IndexFile['findReadyLines']> = look(after)
         t.ok(next === undefined || next - after <= 1_000)
         found.push(...lines.map(({ line }) => line))
         after = next
@@ -108,15 +108,21 @@ t.test(
       return { found, parts }
     }
     t.strictSame(
-      looks(after => index.ready({ after, max: 1_000, most: 200 })),
+      readAll(after => index.findReadyLines({ after, maxBytes: 1_000, maxLines: 200 })),
       { found: [1_250, 2_500, 3_750, 5_000], parts: 6 }
     )
-    t.strictSame(looks(after => index.ready({ after, max: 1_000, most: 1 })).found, [1_250, 2_500, 3_750, 5_000])
+    t.strictSame(
+      readAll(after => index.findReadyLines({ after, maxBytes: 1_000, maxLines: 1 })).found,
+      [1_250, 2_500, 3_750, 5_000]
+    )
     index.send([1_250, 3_750].map(line => ({ line, plan: 'created' })))
-    t.strictSame(looks(after => index.handedOver(after, 1)).found, [1_250, 3_750])
-    t.strictSame(looks(after => index.ready({ after, max: 1_000, most: 200 })).found, [2_500, 5_000])
+    t.strictSame(readAll(after => index.findSubmittedLines(after, 1)).found, [1_250, 3_750])
+    t.strictSame(
+      readAll(after => index.findReadyLines({ after, maxBytes: 1_000, maxLines: 200 })).found,
+      [2_500, 5_000]
+    )
     index.end([{ line: 1, isFailed: false, result: Buffer.alloc(0) }])
-    t.equal(looks(after => index.ready({ after, max: 1_000, most: 200 })).found.length, count - 3)
+    t.equal(readAll(after => index.findReadyLines({ after, maxBytes: 1_000, maxLines: 200 })).found.length, count - 3)
     t.end()
   }
 )
@@ -132,34 +138,34 @@ async function startWaitingLines (t: Test, settings: Pick<NativeSceneSettings, '
 function watch<K extends 'add' | 'link' | 'referred' | 'targets' | 'end'> (
   t: Test,
   name: K,
-  seen: (args: Parameters<IndexFile[K]>, answer: ReturnType<IndexFile[K]>) => void
+  seen: (args: Parameters<IndexFile[K]>, result: ReturnType<IndexFile[K]>) => void
 ): void {
   const before = IndexFile.prototype[name] as (...args: unknown[]) => unknown
-  const watched = function (this: IndexFile, ...args: unknown[]): unknown {
-    const answer = before.apply(this, args)
-    seen(args as Parameters<IndexFile[K]>, answer as ReturnType<IndexFile[K]>)
-    return answer
+  const recordCall = function (this: IndexFile, ...args: unknown[]): unknown {
+    const result = before.apply(this, args)
+    seen(args as Parameters<IndexFile[K]>, result as ReturnType<IndexFile[K]>)
+    return result
   }
-  Object.assign(IndexFile.prototype, { [name]: watched })
+  Object.assign(IndexFile.prototype, { [name]: recordCall })
   t.after(() => {
     Object.assign(IndexFile.prototype, { [name]: before })
   })
 }
 
 /** Counts up to the next turn of the event loop. @returns the largest count */
-function inOneTurn (t: Test): { add: (count: number) => void, most: () => number } {
+function countPerTurn (t: Test): { add: (count: number) => void, getMaxCount: () => number } {
   let count = 0
-  let most = 0
+  let maxCount = 0
   const turn = (): void => {
     count = 0
     next = setImmediate(turn)
   }
   let next = setImmediate(turn)
   t.after(() => clearImmediate(next))
-  return { add: more => { most = Math.max(most, count += more) }, most: () => most }
+  return { add: more => { maxCount = Math.max(maxCount, count += more) }, getMaxCount: () => maxCount }
 }
 
-const patients = (count: number): unknown[] =>
+const buildPatients = (count: number): unknown[] =>
   [...Array(count).keys()].map(at => ({ resourceType: 'Patient', id: `${at}` }))
 
 const list = (id: string, references: readonly string[]) => ({
@@ -174,8 +180,8 @@ const toPatients = (count: number): string[] => [...Array(count).keys()].map(at 
 
 t.test('lines with many references are read, ordered and checked a few at a time', async t => {
   const lists = [...Array(24).keys()].map(at => list(`l${at}`, toPatients(4_000)))
-  const scene = await startWaitingLines(t, { lines: [...lists, ...patients(4_000)], dryRun: true })
-  const rows = inOneTurn(t)
+  const scene = await startWaitingLines(t, { lines: [...lists, ...buildPatients(4_000)], dryRun: true })
+  const rows = countPerTurn(t)
   let maxAdded = 0
   let linked = 0
   watch(t, 'add', ([lines]) => {
@@ -185,29 +191,29 @@ t.test('lines with many references are read, ordered and checked a few at a time
     )
   })
   watch(t, 'link', () => { linked++ })
-  watch(t, 'referred', (_, answer) => rows.add(answer.length))
-  watch(t, 'targets', (_, answer) => rows.add(answer.length))
+  watch(t, 'referred', (_, result) => rows.add(result.length))
+  watch(t, 'targets', (_, result) => rows.add(result.length))
   t.equal(await scene.run(), 'ended')
-  t.ok(scene.results().every(({ status }) => status === 'valid'))
+  t.ok(scene.readResults().every(({ status }) => status === 'valid'))
   t.ok(maxAdded >= maxReferences && maxAdded < 2 * maxReferences, `${maxAdded} references went into the index at once`)
   t.ok(linked >= 24 / 3, `they were linked in ${linked} steps`)
-  t.ok(rows.most() <= 6 * maxReferences, `${rows.most()} references were looked at in one turn of the event loop`)
+  t.ok(rows.getMaxCount() <= 6 * maxReferences, `${rows.getMaxCount()} references were looked at in one turn of the event loop`)
 })
 
 t.test('a line with more references than one may have fails and says how many, and one with as many is good', async t => {
   const scene = await startWaitingLines(t, {
-    lines: [...patients(1), list('more', toPatients(10_001)), list('most', toPatients(10_000))],
+    lines: [...buildPatients(1), list('more', toPatients(10_001)), list('most', toPatients(10_000))],
     dryRun: true
   })
   t.equal(await scene.run(), 'ended')
-  const [, more, most] = scene.results()
+  const [, more, atLimit] = scene.readResults()
   t.strictSame(more, {
     line: 2,
     status: 'failed',
     code: 'VALIDATION_ERROR',
     message: 'A line can refer to at most 10000 other records. Split the record.'
   })
-  t.match(most, { status: 'failed', message: /must lead to an existing record/ }, 'the records are not there')
+  t.match(atLimit, { status: 'failed', message: /must lead to an existing record/ }, 'the records are not there')
 })
 
 t.test('lines of a circle that have too many references together fail', async t => {
@@ -217,11 +223,11 @@ t.test('lines of a circle that have too many references together fail', async t 
     list('b', ['List/a', ...half]),
     list('c', ['List/d', ...half]),
     list('d', ['List/c']),
-    ...patients(5_000)
+    ...buildPatients(5_000)
   ]
   const scene = await startWaitingLines(t, { lines, dryRun: true })
   t.equal(await scene.run(), 'ended')
-  t.match(scene.results().slice(0, 4), [
+  t.match(scene.readResults().slice(0, 4), [
     ...Array(2).fill({
       status: 'failed',
       code: 'VALIDATION_ERROR',
@@ -235,7 +241,7 @@ t.test('lines of a circle that have too many references together fail', async t 
 t.test('no more references are held than a path of lines may have, while their order is found', t => {
   const referred = (line: number): readonly number[] =>
     line > 100 ? [] : [line + 1, ...Array(maxReferences).fill(1_000)]
-  t.throws(() => [...topologicalOrder([1], { referred, isOrdered: line => line === 1_000 })], TooDeep)
+  t.throws(() => [...sortTopologically([1], { referred, isOrdered: line => line === 1_000 })], TooDeep)
   t.end()
 })
 
@@ -247,7 +253,10 @@ for (const dryRun of [true, false]) {
       code: { text: 'weight' },
       subject: { reference: 'Patient/0' }
     }
-    const scene = await startWaitingLines(t, { lines: [...patients(1), ...Array(1_000).fill(observation)], dryRun })
+    const scene = await startWaitingLines(t, {
+      lines: [...buildPatients(1), ...Array(1_000).fill(observation)],
+      dryRun
+    })
     const { open } = ResultCipher.prototype
     let opened = 0
     ResultCipher.prototype.open = function (...args) {
@@ -259,7 +268,7 @@ for (const dryRun of [true, false]) {
     })
     t.equal(await scene.run(), 'ended')
     t.equal(opened, 0)
-    t.ok(scene.results().every(({ status }) => status === (dryRun ? 'valid' : 'created')))
+    t.ok(scene.readResults().every(({ status }) => status === (dryRun ? 'valid' : 'created')))
   })
 }
 
@@ -273,9 +282,9 @@ t.test('lines that refer to a failed one are ended a few at a time', async t => 
   const scene = await startWaitingLines(t, {
     lines: [...Array(3_000).fill(observation), { resourceType: 'Patient', id: 'bad', birthDate: '1970-02-30' }]
   })
-  const ends = inOneTurn(t)
+  const ends = countPerTurn(t)
   watch(t, 'end', ([endings]) => ends.add(endings.length))
   t.equal(await scene.run(), 'ended')
-  t.ok(scene.results().every(({ status }) => status === 'failed'))
-  t.ok(ends.most() <= 2 * 800, `${ends.most()} lines were ended in one turn of the event loop`)
+  t.ok(scene.readResults().every(({ status }) => status === 'failed'))
+  t.ok(ends.getMaxCount() <= 2 * 800, `${ends.getMaxCount()} lines were ended in one turn of the event loop`)
 })

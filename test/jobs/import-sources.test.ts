@@ -3,11 +3,11 @@ import { createServer, type Server } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import { test, type Test } from 'tap'
-import { fetchSource, sourceUrl, type SourceRules } from '../../src/jobs/import/fetch-sources.js'
+import { fetchSource, parseSourceUrl, type SourceRules } from '../../src/jobs/import/fetch-sources.js'
 import { indexFile } from '../../src/jobs/import/import-job.js'
 import { isPublic } from '../../src/net/checked-connection.js'
 import { startGateway } from '../harness/gateway.js'
-import { importer } from './importing.js'
+import { createImporter } from './importing.js'
 import { startNativeDatastore, startNativeScene } from './native-importing.js'
 
 test('only addresses of the public Internet are public', async t => {
@@ -51,7 +51,7 @@ test('a source must be https at a host that the operator allowed, without creden
     'https://files.example.org/a?b=c',
     'https://FILES.example.org/a',
     'https://other.example.org:8443/'
-  ]) { t.ok(sourceUrl(url, rules), url) }
+  ]) { t.ok(parseSourceUrl(url, rules), url) }
   for (const url of [
     'http://files.example.org/a',
     'https://files.example.org:8443/',
@@ -65,11 +65,11 @@ test('a source must be https at a host that the operator allowed, without creden
     'https://files.example.org@evil.example/',
     'x'
   ]) {
-    t.throws(() => sourceUrl(url, rules), { name: 'SourceError' }, url)
+    t.throws(() => parseSourceUrl(url, rules), { name: 'SourceError' }, url)
   }
 })
 
-type Answer = (path: string) => {
+type SourceHandler = (path: string) => {
   readonly status?: number
   readonly headers?: Record<string, string>
   readonly body?: string | Buffer
@@ -77,7 +77,7 @@ type Answer = (path: string) => {
 
 async function startSource (
   t: Test,
-  answer: Answer
+  respond: SourceHandler
 ): Promise<{ readonly host: string; readonly ca: string; readonly requested: string[] }> {
   const [key, cert] = ['source-key.pem', 'source.pem'].map(name =>
     readFileSync(new URL(name, import.meta.url), 'utf8')
@@ -85,7 +85,7 @@ async function startSource (
   const requested: string[] = []
   const server: Server = createServer({ key: key!, cert: cert! }, (request, response) => {
     requested.push(request.url!)
-    const { status = 200, headers = {}, body = '' } = answer(request.url!)
+    const { status = 200, headers = {}, body = '' } = respond(request.url!)
     response.writeHead(status, headers).end(body)
   })
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
@@ -96,14 +96,14 @@ async function startSource (
   return { host: `files.example.org:${(server.address() as AddressInfo).port}`, ca: cert!, requested }
 }
 
-async function textOf (url: string, rules: SourceRules): Promise<string> {
+async function fetchText (url: string, rules: SourceRules): Promise<string> {
   const chunks: Buffer[] = []
   for await (const chunk of fetchSource(url, rules, new AbortController().signal)) chunks.push(chunk)
   return Buffer.concat(chunks).toString()
 }
 
 /** What a refused source says. */
-const says = (words: string | RegExp) => ({ message: words }) as object as Error
+const withMessage = (words: string | RegExp) => ({ message: words }) as object as Error
 
 test('a source is fetched from the address that its name had once, its certificate verified, and no redirect followed', async t => {
   const { host, ca, requested } = await startSource(t, path =>
@@ -116,39 +116,39 @@ test('a source is fetched from the address that its name had once, its certifica
   let resolved = 0
   const trial = { ca, loopback: true, resolve: async () => (++resolved === 1 ? ['127.0.0.1'] : ['10.0.0.1']) }
   const rules: SourceRules = { importHosts: [host], trial }
-  t.equal(await textOf(`https://${host}/a?secret=1`, rules), '{"a":1}\n')
+  t.equal(await fetchText(`https://${host}/a?secret=1`, rules), '{"a":1}\n')
   t.equal(resolved, 1, 'the name is resolved once')
   await t.rejects(
-    textOf(`https://${host}/a`, rules),
-    says('the host has no public address'),
+    fetchText(`https://${host}/a`, rules),
+    withMessage('the host has no public address'),
     'a name that leads elsewhere later is refused then'
   )
   const steady = { ...trial, resolve: async () => ['127.0.0.1'] }
   await t.rejects(
-    textOf(`https://${host}/a`, { importHosts: [host], trial: { ...steady, loopback: false } }),
-    says('the host has no public address')
+    fetchText(`https://${host}/a`, { importHosts: [host], trial: { ...steady, loopback: false } }),
+    withMessage('the host has no public address')
   )
   await t.rejects(
-    textOf(`https://${host}/a`, {
+    fetchText(`https://${host}/a`, {
       importHosts: [host],
       trial: { ...steady, resolve: async () => ['127.0.0.1', '10.0.0.1'] }
     }),
-    says('the host has no public address')
+    withMessage('the host has no public address')
   )
   await t.rejects(
-    textOf(`https://${host}/moved`, { importHosts: [host], trial: steady }),
-    says(/redirects to another address/)
+    fetchText(`https://${host}/moved`, { importHosts: [host], trial: steady }),
+    withMessage(/redirects to another address/)
   )
   await t.rejects(
-    textOf(`https://${host}/gone`, { importHosts: [host], trial: steady }),
-    says('it answered with status 404')
+    fetchText(`https://${host}/gone`, { importHosts: [host], trial: steady }),
+    withMessage('it answered with status 404')
   )
   await t.rejects(
-    textOf(`https://${host}/a`, { importHosts: [host], sourceBytes: 4, trial: steady }),
-    says('it is too large')
+    fetchText(`https://${host}/a`, { importHosts: [host], sourceBytes: 4, trial: steady }),
+    withMessage('it is too large')
   )
   await t.rejects(
-    textOf(`https://${host}/a`, { importHosts: [host], trial: { loopback: true, resolve: steady.resolve } }),
+    fetchText(`https://${host}/a`, { importHosts: [host], trial: { loopback: true, resolve: steady.resolve } }),
     { code: /CERT|SELF_SIGNED/ },
     'a certificate that nobody trusts'
   )
@@ -157,7 +157,7 @@ test('a source is fetched from the address that its name had once, its certifica
 
 test('a manifest is refused where its hosts are not allowed, by this gateway and through raw FHIR', async t => {
   const gateway = await startGateway(t, { config: { bulk: { importHosts: ['files.example.org'] } } })
-  const client = importer(gateway, (await gateway.createKey()).secret)
+  const client = createImporter(gateway, (await gateway.createKey()).secret)
   for (const url of [
     'https://evil.example/a',
     'http://files.example.org/',
@@ -198,7 +198,7 @@ test('a manifest is refused where its hosts are not allowed, by this gateway and
 test('an import through raw FHIR is begun, asked after and ended as one of Bulk Data Access', async t => {
   const gateway = await startGateway(t, { config: { bulk: { importHosts: ['files.example.invalid'] } } })
   const { secret } = await gateway.createKey()
-  const ask = (path: string, init: RequestInit = {}) =>
+  const sendRequest = (path: string, init: RequestInit = {}) =>
     fetch(`${gateway.url}/v1/fhir/${path}`, {
       ...init,
       headers: {
@@ -208,7 +208,7 @@ test('an import through raw FHIR is begun, asked after and ended as one of Bulk 
         ...init.headers
       }
     })
-  const parameters = (part: unknown[], more: unknown[] = []) =>
+  const buildParameters = (part: unknown[], more: unknown[] = []) =>
     JSON.stringify({
       resourceType: 'Parameters',
       parameter: [{ name: 'inputFormat', valueCode: 'application/fhir+ndjson' }, ...more, { name: 'input', part }]
@@ -218,40 +218,40 @@ test('an import through raw FHIR is begun, asked after and ended as one of Bulk 
     { name: 'url', valueUri: 'https://files.example.invalid/secret-path' }
   ]
   t.equal(
-    (await ask('$import', { method: 'POST', body: parameters(input), headers: { prefer: '' } })).status,
+    (await sendRequest('$import', { method: 'POST', body: buildParameters(input), headers: { prefer: '' } })).status,
     400,
     'respond-async is needed'
   )
   t.equal(
     (
-      await ask('$import', {
+      await sendRequest('$import', {
         method: 'POST',
-        body: parameters(input, [
+        body: buildParameters(input, [
           { name: 'storageDetail', part: [{ name: 'credentialHttpBasic', valueString: 'a:b' }] }
         ])
       })
     ).status,
     400
   )
-  const begun = await ask('%24import', { method: 'POST', body: parameters(input) })
+  const begun = await sendRequest('%24import', { method: 'POST', body: buildParameters(input) })
   t.equal(begun.status, 202)
-  const place = begun.headers.get('content-location')!
-  t.match(place, /\/v1\/fhir\/_import\/job-[a-z2-7]{26}$/)
-  const status = await ask(place.slice(place.indexOf('_import')))
+  const statusUrl = begun.headers.get('content-location')!
+  t.match(statusUrl, /\/v1\/fhir\/_import\/job-[a-z2-7]{26}$/)
+  const status = await sendRequest(statusUrl.slice(statusUrl.indexOf('_import')))
   t.ok([202, 400, 422].includes(status.status), String(status.status))
   const reader = await gateway.createKey({ scopes: ['read'] })
   t.equal(
     (
       await fetch(`${gateway.url}/v1/fhir/$import`, {
         method: 'POST',
-        body: parameters(input),
+        body: buildParameters(input),
         headers: { 'x-api-key': reader.secret, prefer: 'respond-async' }
       })
     ).status,
     403
   )
-  t.equal((await ask(place.slice(place.indexOf('_import')), { method: 'DELETE' })).status, 202)
-  t.equal((await ask(place.slice(place.indexOf('_import')))).status, 404)
+  t.equal((await sendRequest(statusUrl.slice(statusUrl.indexOf('_import')), { method: 'DELETE' })).status, 202)
+  t.equal((await sendRequest(statusUrl.slice(statusUrl.indexOf('_import')))).status, 404)
   t.notMatch(JSON.stringify(gateway.logged()), /secret-path/, 'no log holds the address of a source')
 })
 
@@ -275,7 +275,7 @@ test('an import fetches all its sources, and their lines have one row of results
   const scene = await startNativeScene(t, { fhirUrl, fetched: { sources, rules } })
   t.equal(await scene.run(), 'ended')
   t.same(
-    scene.results().map(({ line, status }) => [line, status]),
+    scene.readResults().map(({ line, status }) => [line, status]),
     [
       [1, 'created'],
       [2, 'created'],
@@ -284,8 +284,8 @@ test('an import fetches all its sources, and their lines have one row of results
       [6, 'created']
     ]
   )
-  t.equal(await scene.total('Patient'), 2)
-  t.equal(await scene.total('Observation'), 2)
+  t.equal(await scene.countRecords('Patient'), 2)
+  t.equal(await scene.countRecords('Observation'), 2)
   t.same(requested, ['/observations?key=1', '/patients'])
 })
 
@@ -316,24 +316,24 @@ test('an import whose source leads elsewhere, or to an address that is not publi
       : { body: '{"firstName":"A","lastName":"One"}\n' }
   })
   const { url: fhirUrl } = await startNativeDatastore(t, undefined)
-  const good = { type: 'Patient', url: `https://${host}/good` }
+  const validSource = { type: 'Patient', url: `https://${host}/good` }
   const refused = [
     {
       path: '/moved',
       loopback: true,
-      says: 'Source 2 could not be fetched: it redirects to another address; use that address.'
+      message: 'Source 2 could not be fetched: it redirects to another address; use that address.'
     },
-    { path: '/private', loopback: false, says: 'Source 1 could not be fetched: the host has no public address.' }
+    { path: '/private', loopback: false, message: 'Source 1 could not be fetched: the host has no public address.' }
   ]
-  for (const { path, loopback, says } of refused) {
+  for (const { path, loopback, message } of refused) {
     const rules: SourceRules = { importHosts: [host], trial: { ca, loopback, resolve: async () => ['127.0.0.1'] } }
     const scene = await startNativeScene(t, {
       fhirUrl,
-      fetched: { sources: [good, { type: 'Patient', url: `https://${host}${path}` }], rules }
+      fetched: { sources: [validSource, { type: 'Patient', url: `https://${host}${path}` }], rules }
     })
-    await t.rejects(scene.run(), { code: 'BAD_REQUEST', message: says })
-    t.equal(await scene.total('Patient'), 0)
-    t.same(scene.results(), [])
+    await t.rejects(scene.run(), { code: 'BAD_REQUEST', message })
+    t.equal(await scene.countRecords('Patient'), 0)
+    t.same(scene.readResults(), [])
   }
   t.equal(elsewhere, 0)
 })

@@ -1,6 +1,6 @@
-import { realBackend } from '../harness/backend.js'
-import { importContract } from './import-contract.js'
+import { requireRealBackend } from '../harness/backend.js'
+import { testImports } from './import-contract.js'
 
-const { name, url } = realBackend()
+const { name, url } = requireRealBackend()
 
-importContract(name, url)
+testImports(name, url)

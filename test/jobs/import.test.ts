@@ -1,14 +1,14 @@
 import { gzipSync } from 'node:zlib'
 import { test } from 'tap'
 import { startGateway } from '../harness/gateway.js'
-import { importer, ndjson } from './importing.js'
-import { importContract } from './import-contract.js'
+import { createImporter, toNdjson } from './importing.js'
+import { testImports } from './import-contract.js'
 
-importContract('the sandbox', undefined)
+testImports('the sandbox', undefined)
 
 test('how many lines there are is told from the beginning', async t => {
   const gateway = await startGateway(t)
-  const client = importer(gateway, (await gateway.createKey()).secret)
+  const client = createImporter(gateway, (await gateway.createKey()).secret)
   for (const [text, lines] of [
     ['{}', 1],
     ['{}\n', 1],
@@ -27,7 +27,7 @@ test('how many lines there are is told from the beginning', async t => {
 
 test('records that are more than memory holds are stored as they were sent', async t => {
   const gateway = await startGateway(t)
-  const client = importer(gateway, (await gateway.createKey()).secret)
+  const client = createImporter(gateway, (await gateway.createKey()).secret)
   const lines = Array.from({ length: 60 }, (_, at) => ({
     resourceType: 'Patient',
     id: `p${at}`,
@@ -45,7 +45,7 @@ test('records that are more than memory holds are stored as they were sent', asy
 
 test('every line has one result, in order: good, bad, too long, with CRLF, and the last one without a newline; blank ones have none', async t => {
   const gateway = await startGateway(t, { config: { bulk: { lineBytes: 65_536 } } })
-  const client = importer(gateway, (await gateway.createKey()).secret)
+  const client = createImporter(gateway, (await gateway.createKey()).secret)
   const lines = Buffer.concat([
     Buffer.from('\uFEFF{"firstName":"Ada","lastName":"One"}\r\n'),
     Buffer.from('\r\n'),
@@ -84,12 +84,12 @@ test('blank lines, above all the last, are skipped, and the others keep the numb
   const gateway = await startGateway(t)
   const line = '{"firstName":"Ada","lastName":"One"}'
   for (const end of ['\n\n', '\n \t', '\n\r\n', '\n']) {
-    const client = importer(gateway, (await gateway.createKey()).secret)
+    const client = createImporter(gateway, (await gateway.createKey()).secret)
     const { job, results } = await client.run(`\n  \n${line}\n\n{"colour":1}${end}`, '?resourceType=patients')
     t.strictSame(results.map(({ line, status }) => [line, status]), [[3, 'created'], [5, 'failed']], JSON.stringify(end))
     t.match(job, { status: 'completed', totalRecords: 2, processedRecords: 2, failedRecords: 1 })
   }
-  const client = importer(gateway, (await gateway.createKey()).secret)
+  const client = createImporter(gateway, (await gateway.createKey()).secret)
   t.match(await client.send('\n \n', '?resourceType=patients'), {
     status: 400,
     body: { message: 'Send at least one line.' }
@@ -98,7 +98,7 @@ test('blank lines, above all the last, are skipped, and the others keep the numb
 
 test('a Bundle, a compressed file or a document given to the importer is named, and starts nothing', async t => {
   const gateway = await startGateway(t)
-  const client = importer(gateway, (await gateway.createKey()).secret)
+  const client = createImporter(gateway, (await gateway.createKey()).secret)
   const bundle = { resourceType: 'Bundle', type: 'transaction', entry: [{ resource: { resourceType: 'Patient' } }] }
   const files: Array<[string | Buffer, RegExp]> = [
     [JSON.stringify(bundle), /it is a Bundle; send its resources/],
@@ -123,13 +123,13 @@ test('a Bundle, a compressed file or a document given to the importer is named, 
 
 test('lines come as JSON text, as NDJSON and compressed; what cannot be understood starts nothing', async t => {
   const gateway = await startGateway(t)
-  const client = importer(gateway, (await gateway.createKey()).secret)
+  const client = createImporter(gateway, (await gateway.createKey()).secret)
   const line = '{"firstName":"Ada","lastName":"One"}'
   const text = await client.post('/bulk/import', { resourceType: 'Patient', data: line })
   t.match(text, { status: 202, body: { data: { status: 'pending' } } })
-  t.match(await client.ended(text.body.data.jobId), { status: 'completed', processedRecords: 1, failedRecords: 0 })
+  t.match(await client.waitForEnd(text.body.data.jobId), { status: 'completed', processedRecords: 1, failedRecords: 0 })
   const zipped = await client.send(gzipSync(line), '?resourceType=Patient', { 'content-encoding': 'gzip' })
-  t.match(await client.ended(zipped.body.data.jobId), { status: 'completed', processedRecords: 1, failedRecords: 0 })
+  t.match(await client.waitForEnd(zipped.body.data.jobId), { status: 'completed', processedRecords: 1, failedRecords: 0 })
   const bomb = gzipSync(Buffer.alloc(64 * 1024 * 1024))
   t.match(await client.send(bomb, '', { 'content-encoding': 'gzip' }), { status: 413 })
   t.match(await client.send(gzipSync(line).subarray(0, 20), '', { 'content-encoding': 'gzip' }), { status: 400 })
@@ -147,9 +147,9 @@ test('past the allowance of the month a line is not written, and what was writte
   for (const [mode, code] of [['test', 'SANDBOX_QUOTA_EXCEEDED'], ['live', 'MONTHLY_QUOTA_EXCEEDED']] as const) {
     const gateway = await startGateway(t, { plans })
     const { secret } = await gateway.createKey({ plan: 'small', mode })
-    const client = importer(gateway, secret)
+    const client = createImporter(gateway, secret)
     const lines = [...Array(40).keys()].map(at => ({ firstName: 'Ada', lastName: `N${at}` }))
-    const started = await client.send(ndjson(lines), '?resourceType=patients')
+    const started = await client.send(toNdjson(lines), '?resourceType=patients')
     while (gateway.logged().every(({ msg }) => msg !== 'a bulk job completed')) {
       await new Promise(resolve => setTimeout(resolve, 20))
     }

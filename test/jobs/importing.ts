@@ -23,8 +23,8 @@ export interface Importer {
     headers?: Record<string, string>
   ) => Promise<{ readonly status: number; readonly body: any }>
   /** Resolves when a job has ended. */
-  readonly ended: (jobId: string) => Promise<any>
-  readonly results: (jobId: string) => Promise<ResultLine[]>
+  readonly waitForEnd: (jobId: string) => Promise<any>
+  readonly fetchResults: (jobId: string) => Promise<ResultLine[]>
   /** Sends lines and waits for the end. */
   readonly run: (
     lines: string | Buffer | readonly unknown[],
@@ -34,29 +34,29 @@ export interface Importer {
   readonly post: (path: string, body: unknown) => Promise<{ readonly status: number; readonly body: any }>
 }
 
-export const ndjson = (records: readonly unknown[]): string =>
+export const toNdjson = (records: readonly unknown[]): string =>
   records.map(record => `${JSON.stringify(record)}\n`).join('')
 
-export function importer ({ url }: Pick<TestGateway, 'url'>, secret: string): Importer {
-  const ask = async (path: string, init: RequestInit = {}): Promise<{ status: number, body: any }> => {
+export function createImporter ({ url }: Pick<TestGateway, 'url'>, secret: string): Importer {
+  const sendRequest = async (path: string, init: RequestInit = {}): Promise<{ status: number, body: any }> => {
     const response = await fetch(`${url}/v1${path}`, { ...init, headers: { 'x-api-key': secret, ...init.headers } })
     const text = await response.text()
     return { status: response.status, body: text === '' ? undefined : JSON.parse(text) }
   }
   const send: Importer['send'] = async (lines, query = '', headers = {}) =>
-    await ask(`/bulk/import${query}`, {
+    await sendRequest(`/bulk/import${query}`, {
       method: 'POST',
       body: lines as NonNullable<RequestInit['body']>,
       headers: { 'content-type': 'application/x-ndjson', ...headers }
     })
-  const results: Importer['results'] = async jobId => {
+  const fetchResults: Importer['fetchResults'] = async jobId => {
     const response = await fetch(`${url}/v1/bulk/jobs/${jobId}/results`, { headers: { 'x-api-key': secret } })
     if (response.status !== 200) throw new Error(`the results were answered with ${response.status}`)
     return (await response.text()).split('\n').filter(line => line !== '').map(line => JSON.parse(line))
   }
-  const ended: Importer['ended'] = async jobId => {
+  const waitForEnd: Importer['waitForEnd'] = async jobId => {
     for (let tries = 0; tries < 2_400; tries++) {
-      const { body } = await ask(`/bulk/jobs/${jobId}`)
+      const { body } = await sendRequest(`/bulk/jobs/${jobId}`)
       if (!['pending', 'processing'].includes(body.data.status)) return body.data
       await pause(50)
     }
@@ -65,18 +65,18 @@ export function importer ({ url }: Pick<TestGateway, 'url'>, secret: string): Im
   return {
     secret,
     send,
-    ended,
-    results,
+    waitForEnd,
+    fetchResults,
     run: async (lines, query) => {
-      const started = await send(Array.isArray(lines) ? ndjson(lines) : (lines as string | Buffer), query)
+      const started = await send(Array.isArray(lines) ? toNdjson(lines) : (lines as string | Buffer), query)
       if (started.status !== 202) {
         throw new Error(`the import was answered with ${started.status} ${started.body?.message}`)
       }
-      const job = await ended(started.body.data.jobId)
-      return { job, results: await results(job.id) }
+      const job = await waitForEnd(started.body.data.jobId)
+      return { job, results: await fetchResults(job.id) }
     },
-    get: path => ask(path),
+    get: path => sendRequest(path),
     post: (path, body) =>
-      ask(path, { method: 'POST', body: JSON.stringify(body), headers: { 'content-type': 'application/json' } })
+      sendRequest(path, { method: 'POST', body: JSON.stringify(body), headers: { 'content-type': 'application/json' } })
   }
 }

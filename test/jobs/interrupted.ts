@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import { isDeepStrictEqual } from 'node:util'
 import { pino } from 'pino'
-import { runExport, type ExportParts } from '../../src/jobs/export/do-export.js'
+import { createExportHandler, type ExportParts } from '../../src/jobs/export/do-export.js'
 import { JobInterrupted, type JobFiles, type JobContext } from '../../src/jobs/job-context.js'
 import type { ExportRequest, Job, JobChange } from '../../src/jobs/model/job.js'
 import { mappings } from '../../src/mappings/registry.js'
@@ -32,14 +32,14 @@ export interface BreakableJob {
 
 const died = new Error('the process died')
 
-export function breakableJob (
-  exportFor: ExportParts['exportFor'],
+export function createBreakableJob (
+  openExport: ExportParts['openExport'],
   request: Partial<ExportRequest>,
   tenantId: string
 ): BreakableJob {
   const disk = new Map<string, Buffer>()
   const saves: Array<Omit<JobChange, 'end'>> = []
-  let job = jobOf(request, tenantId)
+  let job = buildJob(request, tenantId)
   let steps = 0
   return {
     get job () {
@@ -56,7 +56,7 @@ export function breakableJob (
       }
       const work: JobContext = {
         job,
-        files: filesOn(disk, step),
+        files: createFiles(disk, step),
         signal,
         save: async change => {
           const next = JSON.parse(JSON.stringify({ ...job, ...change }))
@@ -69,7 +69,7 @@ export function breakableJob (
         log: pino({ level: 'silent' })
       }
       try {
-        await runExport({ exportFor, mappings, ...(saveEveryMs !== undefined && { saveEveryMs }) })(work)
+        await createExportHandler({ openExport, mappings, ...(saveEveryMs !== undefined && { saveEveryMs }) })(work)
         return 'ended'
       } catch (error) {
         if (error === died) return 'broken off'
@@ -79,9 +79,9 @@ export function breakableJob (
   }
 }
 
-export const leaving = (why: JobInterrupted['why']): JobInterrupted => new JobInterrupted(why)
+export const createInterruption = (why: JobInterrupted['why']): JobInterrupted => new JobInterrupted(why)
 
-function jobOf (request: Partial<ExportRequest>, tenantId: string): Job {
+function buildJob (request: Partial<ExportRequest>, tenantId: string): Job {
   return {
     id: 'job-aaaaaaaaaaaaaaaaaaaaaaaaaa',
     owner: { tenantId, mode: 'test', keyId: 'key-1', keyName: 'a key', plan: 'pro', overage: true },
@@ -106,26 +106,26 @@ function jobOf (request: Partial<ExportRequest>, tenantId: string): Job {
 }
 
 /** Files that keep what was flushed, and, as it happens, half of what was not. */
-function filesOn (disk: Map<string, Buffer>, step: () => void): JobFiles {
+function createFiles (disk: Map<string, Buffer>, step: () => void): JobFiles {
   return {
     write: async (name, from = 0) => {
       const before = disk.get(name) ?? Buffer.alloc(0)
       if (before.length < from) throw new Error('a job file is shorter than the position to continue from')
-      let kept = before.subarray(0, from)
+      let flushed = before.subarray(0, from)
       let pending = Buffer.alloc(0)
-      disk.set(name, kept)
+      disk.set(name, flushed)
       const flush = async (): Promise<void> => {
         if (pending.length > 0) step()
-        kept = Buffer.concat([kept, pending])
+        flushed = Buffer.concat([flushed, pending])
         pending = Buffer.alloc(0)
-        disk.set(name, kept)
+        disk.set(name, flushed)
       }
       return {
-        get bytes () { return kept.length + pending.length },
+        get bytes () { return flushed.length + pending.length },
         mark: 'mark',
         write: async bytes => {
           pending = Buffer.concat([pending, bytes])
-          disk.set(name, Buffer.concat([kept, pending.subarray(0, pending.length / 2)]))
+          disk.set(name, Buffer.concat([flushed, pending.subarray(0, pending.length / 2)]))
           step()
         },
         flush,

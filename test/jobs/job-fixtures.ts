@@ -6,7 +6,7 @@ import type { ControlStore } from '../../src/control-plane/store/store.js'
 import type { Job, JobChange, JobOwner, JobRequest } from '../../src/jobs/model/job.js'
 
 /** What a test says of a job. */
-export interface JobWish extends Omit<JobChange, 'files'> {
+export interface JobOptions extends Omit<JobChange, 'files'> {
   readonly owner: Pick<JobOwner, 'tenantId' | 'mode'>
   readonly request?: JobRequest
   /** Files by their names; their lines are counted. */
@@ -35,10 +35,10 @@ export const exportRequest: JobRequest = {
 export const importRequest: JobRequest = { kind: 'import', dryRun: false, url: 'https://api.example.org' }
 
 /** Makes jobs in a control store of SQLite, and their files in the spool of the gateway beside it. */
-export function jobMaker (control: ControlStore, dataDirectory: string): (request: JobWish) => Promise<Job> {
+export function createJobMaker (control: ControlStore, dataDirectory: string): (request: JobOptions) => Promise<Job> {
   const spool = new Spool({ directory: join(dataDirectory, 'bulk'), reserveBytes: 0 })
   return async ({ owner, request = exportRequest, files = {}, isPending, ...change }) => {
-    const { files: written, storeId, ...place } = await spool.begin()
+    const { files: written, storeId, ...draft } = await spool.begin()
     const list = await Promise.all(Object.entries(files).map(async ([name, content]) => {
       const writer = await written.write(name)
       await writer.write(Buffer.from(content))
@@ -52,9 +52,9 @@ export function jobMaker (control: ControlStore, dataDirectory: string): (reques
       }
     }))
     // In a store that no gateway sees, so that only the test works on it.
-    const elsewhere = `elsewhere-${place.id}`
+    const elsewhere = `elsewhere-${draft.id}`
     await control.jobs.create({
-      ...place,
+      ...draft,
       storeId: elsewhere,
       owner: { keyId: 'key-x', keyName: 'a key', plan: 'pro', overage: true, ...owner },
       request
@@ -67,9 +67,9 @@ export function jobMaker (control: ControlStore, dataDirectory: string): (reques
         leaseMs: 3_600_000
       }))!
       await control.jobs.save(lease, { files: list, ...change }, 3_600_000)
-      putInto(join(dataDirectory, 'control.db'), storeId, place.id)
+      putInto(join(dataDirectory, 'control.db'), storeId, draft.id)
     }
-    return (await control.jobs.find(place.id, owner))!
+    return (await control.jobs.find(draft.id, owner))!
   }
 }
 

@@ -5,10 +5,10 @@ import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
 import type { Job } from '../../src/jobs/model/job.js'
-import { clientOf, unlimitedPlans } from '../harness/client.js'
+import { createGatewayClient, unlimitedPlans } from '../harness/client.js'
 import { startGateway, type GatewaySettings } from '../harness/gateway.js'
-import { until } from '../harness/until.js'
-import { importRequest, jobMaker, type JobWish } from './job-fixtures.js'
+import { waitUntil } from '../harness/until.js'
+import { importRequest, createJobMaker, type JobOptions } from './job-fixtures.js'
 
 const lines = `${Array.from({ length: 400 }, (_, i) => JSON.stringify({ resourceType: 'Patient', id: `${i}`, note: randomBytes(40).toString('hex') })).join('\n')}\n`
 const completed = {
@@ -17,30 +17,30 @@ const completed = {
   end: { status: 'completed' }
 } as const
 
-async function place (t: Test, settings: GatewaySettings = {}) {
+async function startScene (t: Test, settings: GatewaySettings = {}) {
   const gateway = await startGateway(t, { plans: unlimitedPlans, ...settings })
   const { tenantId, secret } = await gateway.createKey()
   const owner = { tenantId, mode: 'test' } as const
-  const maker = jobMaker(gateway.control, gateway.dataDirectory)
-  const make = (request: Omit<JobWish, 'owner'>) => maker({ owner, ...request })
-  const keyWith = async (scopes: ReadonlyArray<'read' | 'write'>) =>
+  const maker = createJobMaker(gateway.control, gateway.dataDirectory)
+  const make = (request: Omit<JobOptions, 'owner'>) => maker({ owner, ...request })
+  const createScopedKey = async (scopes: ReadonlyArray<'read' | 'write'>) =>
     (await gateway.createKey({ tenantId, scopes })).secret
-  const ask = (method: string, path: string, headers: Record<string, string> = {}) =>
+  const sendRequest = (method: string, path: string, headers: Record<string, string> = {}) =>
     gateway.inject({
       method: method as 'GET',
       url: `/v1/bulk/jobs${path}`,
       headers: { 'x-api-key': secret, ...headers }
     })
-  return { ...gateway, owner, secret, make, keyWith, ask }
+  return { ...gateway, owner, secret, make, createScopedKey, sendRequest }
 }
 
-const fileOf = ({ id }: Job) => `/${id}/files/Patient.ndjson`
+const toFilePath = ({ id }: Job) => `/${id}/files/Patient.ndjson`
 
 t.test(
   'a job is told as it stands: pending, under way with its speed, completed with its files, failed with the reason',
   async t => {
-    const { make, ask } = await place(t)
-    const read = async (job: Job) => (await ask('GET', `/${job.id}`)).json().data
+    const { make, sendRequest } = await startScene(t)
+    const read = async (job: Job) => (await sendRequest('GET', `/${job.id}`)).json().data
     const pending = await read(await make({ isPending: true }))
     t.match(pending, {
       type: 'export',
@@ -65,29 +65,29 @@ t.test(
       'fileKey',
       'checkpoint'
     ]) { t.notOk(name in pending, name) }
-    const underWay = await read(
+    const running = await read(
       await make({
         progress: { total: 1_000, processed: 250, failed: 5 },
         files: { 'Patient.ndjson': lines },
         checkpoint: { secret: 1 }
       })
     )
-    t.match(underWay, {
+    t.match(running, {
       status: 'processing',
       totalRecords: 1_000,
       processedRecords: 250,
       failedRecords: 5,
       startedAt: String
     })
-    t.ok(underWay.recordsPerSecond > 0 && underWay.secondsLeft >= 0)
-    t.strictSame(underWay.files, [], 'no file before all of it was checked')
+    t.ok(running.recordsPerSecond > 0 && running.secondsLeft >= 0)
+    t.strictSame(running.files, [], 'no file before all of it was checked')
     const job = await make(completed)
     t.match(await read(job), {
       status: 'completed',
       files: [
-        { resourceType: 'Patient', count: 400, url: new RegExp(`^http://127.0.0.1:\\d+/v1/bulk/jobs${fileOf(job)}$`) }
+        { resourceType: 'Patient', count: 400, url: new RegExp(`^http://127.0.0.1:\\d+/v1/bulk/jobs${toFilePath(job)}$`) }
       ],
-      downloadUrl: new RegExp(`${fileOf(job)}$`),
+      downloadUrl: new RegExp(`${toFilePath(job)}$`),
       completedAt: String
     })
     const failed = await read(
@@ -102,13 +102,13 @@ t.test(
 )
 
 t.test('jobs are listed newest first, a page at a time, each once', async t => {
-  const { make, ask } = await place(t)
+  const { make, sendRequest } = await startScene(t)
   const ids: string[] = []
   for (let i = 0; i < 5; i++) ids.unshift((await make({ isPending: true })).id)
   const seen: string[] = []
   let path = '?count=2'
   for (let pages = 1; ; pages++) {
-    const { data } = (await ask('GET', path)).json()
+    const { data } = (await sendRequest('GET', path)).json()
     t.equal(data.total, 5)
     seen.push(...data.data.map(({ id }: { id: string }) => id))
     t.equal(data.hasMore, data.cursor !== undefined)
@@ -119,20 +119,20 @@ t.test('jobs are listed newest first, a page at a time, each once', async t => {
     path = `?count=2&cursor=${data.cursor}`
   }
   t.strictSame(seen.toSorted(), ids.toSorted())
-  t.match((await ask('GET', '?count=101')).json(), { meta: { warnings: [{ expression: ['count'] }] } })
-  for (const bad of ['?count=0', '?count=x', '?count=1&count=1', '?status=pending', '?count=1.5']) {
-    t.match((await ask('GET', bad)).json(), { code: 'BAD_REQUEST' }, bad)
+  t.match((await sendRequest('GET', '?count=101')).json(), { meta: { warnings: [{ expression: ['count'] }] } })
+  for (const query of ['?count=0', '?count=x', '?count=1&count=1', '?status=pending', '?count=1.5']) {
+    t.match((await sendRequest('GET', query)).json(), { code: 'BAD_REQUEST' }, query)
   }
-  for (const bad of [
+  for (const query of [
     '?cursor=',
     '?cursor=x',
     `?cursor=${Buffer.from('2030-01-01T00:00:00.000Z job-x').toString('base64url')}`,
     `?cursor=${Buffer.from(`2030-13-01T00:00:00.000Z job-${'a'.repeat(26)}`).toString('base64url')}`
-  ]) { t.match((await ask('GET', bad)).json(), { code: 'INVALID_CURSOR' }, bad) }
+  ]) { t.match((await sendRequest('GET', query)).json(), { code: 'INVALID_CURSOR' }, query) }
 })
 
 t.test('a job is cancelled at each stage before its end; one that has ended stays as it is', async t => {
-  const { make, ask, control } = await place(t)
+  const { make, sendRequest, control } = await startScene(t)
   for (const [request, status] of [
     [{ isPending: true }, 'cancelled'],
     [{}, 'cancelled'],
@@ -141,7 +141,7 @@ t.test('a job is cancelled at each stage before its end; one that has ended stay
   ] as const) {
     const job = await make(request)
     for (let i = 0; i < 2; i++) {
-      const response = await ask('DELETE', `/${job.id}`)
+      const response = await sendRequest('DELETE', `/${job.id}`)
       t.match([response.statusCode, response.json().data], [200, { id: job.id, status }])
     }
     t.match(await control.jobs.find(job.id, job.owner), { status })
@@ -149,31 +149,31 @@ t.test('a job is cancelled at each stage before its end; one that has ended stay
 })
 
 t.test('whoever may start a job may end it: a read key an export, a write key both; to look needs read', async t => {
-  const { make, ask, keyWith, control } = await place(t)
-  const [read, write] = [await keyWith(['read']), await keyWith(['write'])]
-  const status = async (method: string, path: string, key: string) =>
-    (await ask(method, path, { 'x-api-key': key })).statusCode
+  const { make, sendRequest, createScopedKey, control } = await startScene(t)
+  const [read, write] = [await createScopedKey(['read']), await createScopedKey(['write'])]
+  const fetchStatus = async (method: string, path: string, key: string) =>
+    (await sendRequest(method, path, { 'x-api-key': key })).statusCode
   const [one, other, third] = [
     await make({}),
     await make({ request: importRequest }),
     await make({ request: importRequest })
   ]
-  t.equal(await status('DELETE', `/${other.id}`, read), 403)
+  t.equal(await fetchStatus('DELETE', `/${other.id}`, read), 403)
   t.match(await control.jobs.find(other.id, other.owner), { status: 'processing' }, 'nothing was done')
-  t.equal(await status('DELETE', `/${one.id}`, write), 403)
-  t.strictSame([await status('DELETE', `/${one.id}`, read), await status('DELETE', `/${third.id}`, write)], [200, 200])
+  t.equal(await fetchStatus('DELETE', `/${one.id}`, write), 403)
+  t.strictSame([await fetchStatus('DELETE', `/${one.id}`, read), await fetchStatus('DELETE', `/${third.id}`, write)], [200, 200])
   const done = await make(completed)
-  for (const path of ['', `/${done.id}`, fileOf(done)]) {
-    t.strictSame([await status('GET', path, read), await status('GET', path, write)], [200, 403], path)
+  for (const path of ['', `/${done.id}`, toFilePath(done)]) {
+    t.strictSame([await fetchStatus('GET', path, read), await fetchStatus('GET', path, write)], [200, 403], path)
   }
 })
 
 t.test(
   'a file is downloaded whole, compressed for who takes that, and is never stored on the way nor taken for a page',
   async t => {
-    const { make, ask } = await place(t)
+    const { make, sendRequest } = await startScene(t)
     const job = await make(completed)
-    const plain = await ask('GET', fileOf(job), { 'accept-encoding': 'identity' })
+    const plain = await sendRequest('GET', toFilePath(job), { 'accept-encoding': 'identity' })
     t.equal(plain.body, lines)
     t.match(plain.headers, {
       'content-type': 'application/fhir+ndjson',
@@ -184,23 +184,23 @@ t.test(
       'accept-ranges': 'bytes',
       vary: 'accept-encoding'
     })
-    const zipped = await ask('GET', fileOf(job), { 'accept-encoding': 'gzip, deflate' })
+    const zipped = await sendRequest('GET', toFilePath(job), { 'accept-encoding': 'gzip, deflate' })
     t.equal(zipped.headers['content-encoding'], 'gzip')
     t.ok(zipped.rawPayload.length < lines.length)
     t.equal(gunzipSync(zipped.rawPayload).toString(), lines)
     t.not(zipped.headers.etag, plain.headers.etag, 'other bytes')
     for (const accept of ['application/x-ndjson', 'application/ndjson', 'application/fhir+ndjson']) {
-      t.match((await ask('GET', fileOf(job), { accept })).headers['content-type'], accept)
+      t.match((await sendRequest('GET', toFilePath(job), { accept })).headers['content-type'], accept)
     }
-    t.match((await ask('GET', fileOf(job), { accept: 'text/html' })).json(), { code: 'NOT_ACCEPTABLE' })
-    t.match((await ask('GET', `${fileOf(job)}?x=1`)).json(), { code: 'BAD_REQUEST' })
+    t.match((await sendRequest('GET', toFilePath(job), { accept: 'text/html' })).json(), { code: 'NOT_ACCEPTABLE' })
+    t.match((await sendRequest('GET', `${toFilePath(job)}?x=1`)).json(), { code: 'BAD_REQUEST' })
   }
 )
 
 t.test('a part of a file is what the whole has at that place', async t => {
-  const { make, ask } = await place(t)
-  const path = fileOf(await make(completed))
-  const { etag } = (await ask('GET', path)).headers as { etag: string }
+  const { make, sendRequest } = await startScene(t)
+  const path = toFilePath(await make(completed))
+  const { etag } = (await sendRequest('GET', path)).headers as { etag: string }
   const length = lines.length
   for (const [range, start, end] of [
     ['0-0', 0, 1],
@@ -210,7 +210,7 @@ t.test('a part of a file is what the whole has at that place', async t => {
     [`-${length + 5}`, 0, length],
     [`${length - 1}-${length + 50}`, length - 1, length]
   ] as const) {
-    const response = await ask('GET', path, { range: `bytes=${range}`, 'accept-encoding': 'gzip', 'if-range': etag })
+    const response = await sendRequest('GET', path, { range: `bytes=${range}`, 'accept-encoding': 'gzip', 'if-range': etag })
     t.match(
       [response.statusCode, response.body, response.headers['content-range'], response.headers['content-length']],
       [206, lines.slice(start, end), `bytes ${start}-${end - 1}/${length}`, String(end - start)],
@@ -219,7 +219,7 @@ t.test('a part of a file is what the whole has at that place', async t => {
     t.notOk(response.headers['content-encoding'])
   }
   for (const range of [`bytes=${length}-`, 'bytes=-0', `bytes=${length + 5}-${length + 9}`]) {
-    const response = await ask('GET', path, { range })
+    const response = await sendRequest('GET', path, { range })
     t.match(
       [response.statusCode, response.json(), response.headers['content-range']],
       [416, { code: 'RANGE_NOT_SATISFIABLE', data: null }, `bytes */${length}`],
@@ -234,21 +234,21 @@ t.test('a part of a file is what the whole has at that place', async t => {
     ['bytes=0-1', '"another"'],
     ['bytes=0-1', new Date().toUTCString()]
   ] as const) {
-    const response = await ask('GET', path, { range, 'if-range': condition })
+    const response = await sendRequest('GET', path, { range, 'if-range': condition })
     t.match([response.statusCode, response.body.length], [200, length], `${range} ${condition}`)
   }
 })
 
 t.test('HEAD says what GET would, and who has a file already gets none of it', async t => {
-  const { make, ask } = await place(t)
-  const path = fileOf(await make(completed))
+  const { make, sendRequest } = await startScene(t)
+  const path = toFilePath(await make(completed))
   for (const headers of [
     { 'accept-encoding': 'identity' },
     { 'accept-encoding': 'gzip' },
     { range: 'bytes=5-9' }
   ] as Array<Record<string, string>>) {
-    const [get, head] = [await ask('GET', path, headers), await ask('HEAD', path, headers)]
-    const alike = ({
+    const [get, head] = [await sendRequest('GET', path, headers), await sendRequest('HEAD', path, headers)]
+    const toComparable = ({
       statusCode,
       headers: {
         date: _,
@@ -259,9 +259,9 @@ t.test('HEAD says what GET would, and who has a file already gets none of it', a
         ...rest
       }
     }: typeof get) => ({ statusCode, rest })
-    t.strictSame(alike(head), alike(get))
+    t.strictSame(toComparable(head), toComparable(get))
     t.equal(head.body, '')
-    const known = await ask('GET', path, { ...headers, 'if-none-match': get.headers.etag as string })
+    const known = await sendRequest('GET', path, { ...headers, 'if-none-match': get.headers.etag as string })
     t.match([known.statusCode, known.body], [304, ''])
   }
 })
@@ -269,22 +269,22 @@ t.test('HEAD says what GET would, and who has a file already gets none of it', a
 t.test(
   'files of an export that has ended are removed before their time by the address that clients of FHIR use',
   async t => {
-    const { make, ask, inject, secret } = await place(t)
+    const { make, sendRequest, inject, secret } = await startScene(t)
     const job = await make(completed)
     t.equal(
       (await inject({ method: 'DELETE', url: `/v1/fhir/_export/${job.id}`, headers: { 'x-api-key': secret } }))
         .statusCode,
       202
     )
-    for (const path of [`/${job.id}`, fileOf(job)]) t.equal((await ask('GET', path)).statusCode, 404, path)
+    for (const path of [`/${job.id}`, toFilePath(job)]) t.equal((await sendRequest('GET', path)).statusCode, 404, path)
   }
 )
 
 t.test('nothing but the files that a completed job lists is served', async t => {
-  const { make, ask } = await place(t)
-  const [job, underWay] = [await make(completed), await make({ files: completed.files })]
+  const { make, sendRequest } = await startScene(t)
+  const [job, running] = [await make(completed), await make({ files: completed.files })]
   for (const path of [
-    fileOf(underWay),
+    toFilePath(running),
     `/${job.id}/files/Group.ndjson`,
     `/${job.id}/files/Patient.ndjson.pieces`,
     `/${job.id}/files/store.id`,
@@ -292,12 +292,12 @@ t.test('nothing but the files that a completed job lists is served', async t => 
     `/${job.id}/files/patient.ndjson`,
     `/${job.id}/files/%00`
   ]) {
-    t.match((await ask('GET', path)).json(), { code: 'NOT_FOUND' }, path)
+    t.match((await sendRequest('GET', path)).json(), { code: 'NOT_FOUND' }, path)
   }
 })
 
 t.test('files at another gateway are said to be there, and to be asked for again', async t => {
-  const { make, ask, control, owner } = await place(t)
+  const { make, sendRequest, control, owner } = await startScene(t)
   const job = await make({ isPending: true })
   const { lease } = (await control.jobs.claim({ gateway: 'x', storeId: job.storeId, perTenant: 9, leaseMs: 60_000 }))!
   await control.jobs.save(
@@ -306,7 +306,7 @@ t.test('files at another gateway are said to be there, and to be asked for again
     60_000
   )
   t.match(await control.jobs.find(job.id, owner), { status: 'completed' })
-  const response = await ask('GET', fileOf(job))
+  const response = await sendRequest('GET', toFilePath(job))
   t.match(
     [response.statusCode, response.json(), response.headers['retry-after']],
     [503, { code: 'BACKEND_UNAVAILABLE', message: /bulk\.directory/ }, '1']
@@ -316,24 +316,26 @@ t.test('files at another gateway are said to be there, and to be asked for again
 t.test(
   'a file that somebody changed on the disk is an error, or breaks off, and is never taken for a whole one',
   async t => {
-    const { make, secret, url, dataDirectory, logged } = await place(t)
+    const { make, secret, url, dataDirectory, logged } = await startScene(t)
     const content = `${randomBytes(99).toString('hex')}\n`.repeat(1_500)
     const job = await make({ ...completed, files: { 'Patient.ndjson': content } })
     const path = join(dataDirectory, 'bulk', job.id, 'Patient.ndjson')
     const raw = readFileSync(path)
     const get = async (headers: Record<string, string>) =>
-      await fetch(`${url}/v1/bulk/jobs${fileOf(job)}`, { headers: { 'x-api-key': secret, ...headers } })
-    const ways: ReadonlyArray<Record<string, string>> = [
+      await fetch(`${url}/v1/bulk/jobs${toFilePath(job)}`, { headers: { 'x-api-key': secret, ...headers } })
+    const requestHeaders: ReadonlyArray<Record<string, string>> = [
       { 'accept-encoding': 'identity' },
       { 'accept-encoding': 'gzip' },
       { range: 'bytes=10-250000' }
     ]
-    for (const headers of ways) {
+    for (const headers of requestHeaders) {
       t.equal((await (await get(headers)).text()).length, 'range' in headers ? 249_991 : content.length)
     }
     raw[200_000]! ^= 1
     writeFileSync(path, raw)
-    for (const headers of ways) await t.rejects(async () => await (await get(headers)).text(), JSON.stringify(headers))
+    for (const headers of requestHeaders) {
+      await t.rejects(async () => await (await get(headers)).text(), JSON.stringify(headers))
+    }
     t.equal(
       await (await get({ range: 'bytes=100-199' })).text(),
       content.slice(100, 200),
@@ -341,7 +343,7 @@ t.test(
     )
     raw[20]! ^= 1
     writeFileSync(path, raw)
-    for (const headers of ways) {
+    for (const headers of requestHeaders) {
       const response = await get(headers)
       t.strictSame(
         [
@@ -365,11 +367,11 @@ t.test(
 t.test(
   'a download costs no more memory than its client takes, and a client that leaves lets go of the file',
   async t => {
-    const { make, secret, url, logged } = await place(t)
+    const { make, secret, url, logged } = await startScene(t)
     const big = `${'x'.repeat(999)}\n`.repeat(60_000)
-    const path = fileOf(await make({ ...completed, files: { 'Patient.ndjson': big } }))
+    const path = toFilePath(await make({ ...completed, files: { 'Patient.ndjson': big } }))
     const before = process.memoryUsage()
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       Array.from(
         { length: 4 },
         () =>
@@ -384,11 +386,11 @@ t.test(
           })
       )
     )
-    for (const answer of answers) answer.pause()
+    for (const response of responses) response.pause()
     await new Promise(resolve => setTimeout(resolve, 500))
     const grown = process.memoryUsage().arrayBuffers - before.arrayBuffers
     t.ok(grown < 60e6, `${grown} bytes for four times 60 MB that nobody reads`)
-    for (const answer of answers) answer.destroy()
+    for (const response of responses) response.destroy()
     await new Promise(resolve => setTimeout(resolve, 100))
     t.notOk(
       logged().some(({ level }) => Number(level) >= 50),
@@ -398,25 +400,25 @@ t.test(
 )
 
 t.test('requests for jobs are counted in words of the routes', async t => {
-  const { make, ask, control, owner } = await place(t)
+  const { make, sendRequest, control, owner } = await startScene(t)
   const job = await make(completed)
   for (const [method, path] of [
     ['GET', ''],
     ['GET', `/${job.id}`],
-    ['GET', fileOf(job)],
+    ['GET', toFilePath(job)],
     ['DELETE', `/${job.id}`]
-  ] as const) { t.equal((await ask(method, path)).statusCode, 200) }
-  const totals = async () =>
+  ] as const) { t.equal((await sendRequest(method, path)).statusCode, 200) }
+  const fetchTotals = async () =>
     (
-      await control.usage.totals({
+      await control.usage.sumUsage({
         tenantId: owner.tenantId,
         from: new Date(Date.now() - 7_200_000),
         to: new Date(Date.now() + 3_600_000),
         per: 'interaction'
       })
     ).totals
-  await until(async () => (await totals()).length === 3)
-  t.strictSame((await totals()).map(({ of, requests }) => [of, requests]).toSorted(), [
+  await waitUntil(async () => (await fetchTotals()).length === 3)
+  t.strictSame((await fetchTotals()).map(({ of, requests }) => [of, requests]).toSorted(), [
     ['delete', 1],
     ['read', 2],
     ['search', 1]
@@ -425,8 +427,8 @@ t.test('requests for jobs are counted in words of the routes', async t => {
 
 t.test('what the clients of jobs get is in their own organization\'s name alone', async t => {
   const gateway = await startGateway(t)
-  const [one, other] = [await clientOf(gateway), await clientOf(gateway)]
-  const make = jobMaker(gateway.control, gateway.dataDirectory)
+  const [one, other] = [await createGatewayClient(gateway), await createGatewayClient(gateway)]
+  const make = createJobMaker(gateway.control, gateway.dataDirectory)
   const job = await make({ owner: { tenantId: one.tenantId, mode: 'test' }, ...completed })
   t.strictSame(
     [(await one.send('GET', 'bulk/jobs')).data.total, (await other.send('GET', 'bulk/jobs')).data.total],

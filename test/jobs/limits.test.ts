@@ -2,15 +2,15 @@ import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { openControlStore } from '../../src/control-plane/store/store.js'
-import { remoteLink } from '../../src/control-plane/sync/remote.js'
+import { createRemoteLink } from '../../src/control-plane/sync/remote.js'
 import type { Worker } from '../../src/jobs/model/job.js'
 import { maxUnfinishedJobs } from '../../src/jobs/model/unfinished-jobs.js'
-import { inFile } from '../control-store/databases.js'
-import { draftOf } from '../control-store/jobs-contract.js'
+import { makeFileDatabase } from '../control-store/databases.js'
+import { buildDraft } from '../control-store/jobs-contract.js'
 import { unlimitedPlans } from '../harness/client.js'
 import { startGateway } from '../harness/gateway.js'
-import { standIn, startControlPlane } from '../sync/control-plane.js'
-import { jobMaker } from './job-fixtures.js'
+import { startStandIn, startControlPlane } from '../sync/control-plane.js'
+import { createJobMaker } from './job-fixtures.js'
 
 // One organization could start jobs without end: each waited for its turn, and kept its input on the disk of all.
 
@@ -19,7 +19,7 @@ t.test(
   async t => {
     const gateway = await startGateway(t, { plans: unlimitedPlans })
     const [mine, others] = [await gateway.createKey(), await gateway.createKey()]
-    const make = jobMaker(gateway.control, gateway.dataDirectory)
+    const make = createJobMaker(gateway.control, gateway.dataDirectory)
     const waiting: string[] = []
     const post = (secret: string, type: string) => async (url: string, payload: string) =>
       await gateway.inject({ method: 'POST', url, headers: { 'x-api-key': secret, 'content-type': type }, payload })
@@ -63,8 +63,8 @@ t.test(
   async t => {
     const gateway = await startGateway(t, { plans: unlimitedPlans })
     const { secret, tenantId } = await gateway.createKey()
-    const make = jobMaker(gateway.control, gateway.dataDirectory)
-    const kept = await Promise.all(
+    const make = createJobMaker(gateway.control, gateway.dataDirectory)
+    const pendingJobs = await Promise.all(
       Array.from({ length: maxUnfinishedJobs - 1 }, () => make({ owner: { tenantId, mode: 'test' }, isPending: true }))
     )
     const starts = await Promise.all(
@@ -80,7 +80,7 @@ t.test(
     t.strictSame(starts.map(({ statusCode }) => statusCode).toSorted(), [202, 429, 429, 429, 429, 429])
     t.equal(
       readdirSync(join(gateway.dataDirectory, 'bulk')).filter(name => name.startsWith('job-')).length,
-      kept.length + 1
+      pendingJobs.length + 1
     )
   }
 )
@@ -97,20 +97,20 @@ t.test(
   'the control plane says why it makes no job to a gateway that takes reasons, and is silent to an older one',
   async t => {
     const { app, control, token } = await startControlPlane(t)
-    const ask = async (path: string) => {
+    const sendRequest = async (path: string) => {
       const response = await app.inject({
         method: 'POST',
         url: `/control/v1/link/${path}`,
         headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-        payload: JSON.stringify([draftOf()])
+        payload: JSON.stringify([buildDraft()])
       })
       return [response.statusCode, response.json()]
     }
-    t.match(await ask(question), [200, { response: { status: 'pending' } }])
-    t.match(await ask(older), [200, { response: { status: 'pending' } }])
-    for (let made = 2; made < maxUnfinishedJobs; made++) await control.jobs.create(draftOf())
-    t.strictSame(await ask(question), [200, reason])
-    t.strictSame(await ask(older), [200, {}])
+    t.match(await sendRequest(question), [200, { response: { status: 'pending' } }])
+    t.match(await sendRequest(older), [200, { response: { status: 'pending' } }])
+    for (let made = 2; made < maxUnfinishedJobs; made++) await control.jobs.create(buildDraft())
+    t.strictSame(await sendRequest(question), [200, reason])
+    t.strictSame(await sendRequest(older), [200, {}])
   }
 )
 
@@ -118,15 +118,15 @@ t.test(
   'a gateway takes the reason, or the silence of an older control plane, and no reason that it does not know',
   async t => {
     const requested: string[] = []
-    const answers = [reason, {}, { refused: 'another reason' }]
-    const url = await standIn(t, (request, response) => {
+    const responses = [reason, {}, { refused: 'another reason' }]
+    const url = await startStandIn(t, (request, response) => {
       requested.push(request.url!)
-      request.resume().once('end', () => response.end(JSON.stringify(answers[requested.length - 1])))
+      request.resume().once('end', () => response.end(JSON.stringify(responses[requested.length - 1])))
     })
-    const link = remoteLink({ url, token: 'cg_gateway_never-to-be-seen' })
+    const link = createRemoteLink({ url, token: 'cg_gateway_never-to-be-seen' })
     t.after(() => link.close())
     for (const refusal of [tooMany, tooMany, { code: 'BACKEND_UNAVAILABLE', status: 503 }]) {
-      await t.rejects(link.jobs.create(draftOf()), refusal)
+      await t.rejects(link.jobs.create(buildDraft()), refusal)
     }
     t.strictSame([...new Set(requested)], [`/control/v1/link/${question}`])
   }
@@ -134,17 +134,17 @@ t.test(
 
 const worker: Worker = { gateway: 'one', storeId: 'store-1', perTenant: 1, leaseMs: 30_000 }
 
-async function place (t: Test) {
+async function createScene (t: Test) {
   const clock = { ms: Date.parse('2030-01-01T12:00:00Z') }
-  const store = await openControlStore({ ...await inFile(t), plans: ['pro'], now: () => new Date(clock.ms) })
+  const store = await openControlStore({ ...await makeFileDatabase(t), plans: ['pro'], now: () => new Date(clock.ms) })
   t.teardown(() => store.close())
-  await store.jobs.create(draftOf())
+  await store.jobs.create(buildDraft())
   return { jobs: store.jobs, clock }
 }
 
 // It waited for as long as the clock had been set back.
 t.test('the job of a dead gateway is taken over a lease after the clock was set back, and not sooner', async t => {
-  const { jobs, clock } = await place(t)
+  const { jobs, clock } = await createScene(t)
   const dead = (await jobs.claim(worker))!
   clock.ms -= 3 * 3_600_000
   t.equal(await jobs.claim(worker), undefined)
@@ -155,7 +155,7 @@ t.test('the job of a dead gateway is taken over a lease after the clock was set 
 })
 
 t.test('a gateway that lives keeps its job when the clock is set back', async t => {
-  const { jobs, clock } = await place(t)
+  const { jobs, clock } = await createScene(t)
   const { lease } = (await jobs.claim(worker))!
   clock.ms -= 3 * 3_600_000
   for (let i = 0; i < 20; i++) {
@@ -166,7 +166,7 @@ t.test('a gateway that lives keeps its job when the clock is set back', async t 
 })
 
 t.test('a job in trouble is taken up again after the clock was set back', async t => {
-  const { jobs, clock } = await place(t)
+  const { jobs, clock } = await createScene(t)
   await jobs.release((await jobs.claim(worker))!.lease, { afterMs: 600_000 })
   t.equal(await jobs.claim(worker), undefined, 'its pause lasts')
   clock.ms -= 3 * 3_600_000

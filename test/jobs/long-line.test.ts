@@ -1,15 +1,15 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { test } from 'tap'
-import { linesOf } from '../../src/jobs/import/lines.js'
+import { splitLines } from '../../src/jobs/import/lines.js'
 import { startGateway } from '../harness/gateway.js'
-import { importer } from './importing.js'
+import { createImporter } from './importing.js'
 
 const mebibyte = 1024 * 1024
 const max = 16 * mebibyte
 
 /** A good line, one of 50 MB, and a good one. */
-async function * input (each = () => {}): AsyncGenerator<Buffer> {
+async function * generateInput (each = () => {}): AsyncGenerator<Buffer> {
   yield Buffer.from('{"resourceType":"Patient","id":"before"}\n{"resourceType":"Patient","name":[{"family":"')
   for (let done = 0; done < 50; done++) {
     yield Buffer.alloc(mebibyte, 'x')
@@ -24,13 +24,13 @@ test('of a line that is too long, no more is held than the longest there may be'
   const collect = runInNewContext('gc') as () => void
   collect()
   const before = process.memoryUsage().arrayBuffers
-  let most = 0
+  let maxHeld = 0
   const measure = (): void => {
     collect()
-    most = Math.max(most, process.memoryUsage().arrayBuffers - before)
+    maxHeld = Math.max(maxHeld, process.memoryUsage().arrayBuffers - before)
   }
   const lines = []
-  for await (const some of linesOf(input(measure), { line: 1, at: 0 }, max)) lines.push(...some)
+  for await (const some of splitLines(generateInput(measure), { line: 1, at: 0 }, max)) lines.push(...some)
   t.same(
     lines.map(({ bytes, content }) => [bytes > max, content === undefined]),
     [
@@ -39,8 +39,8 @@ test('of a line that is too long, no more is held than the longest there may be'
       [false, false]
     ]
   )
-  t.ok(most >= max / 2, 'the measure sees what is held')
-  t.ok(most <= max + 4 * mebibyte, `held ${most} bytes`)
+  t.ok(maxHeld >= max / 2, 'the measure sees what is held')
+  t.ok(maxHeld <= max + 4 * mebibyte, `held ${maxHeld} bytes`)
 })
 
 test('a line of 50 MB fails with the longest there may be, and those around it are stored', async t => {
@@ -48,15 +48,15 @@ test('a line of 50 MB fails with the longest there may be, and those around it a
   const { secret } = await gateway.createKey()
   const response = await fetch(`${gateway.url}/v1/bulk/import`, {
     method: 'POST',
-    body: input() as never,
+    body: generateInput() as never,
     duplex: 'half',
     headers: { 'x-api-key': secret, 'content-type': 'application/x-ndjson' }
   } as RequestInit)
   t.equal(response.status, 202)
-  const client = importer(gateway, secret)
-  const job = await client.ended((await response.json() as { data: { jobId: string } }).data.jobId)
+  const client = createImporter(gateway, secret)
+  const job = await client.waitForEnd((await response.json() as { data: { jobId: string } }).data.jobId)
   t.match(job, { status: 'completed', totalRecords: 3, processedRecords: 3, failedRecords: 1 })
-  const results = await client.results(job.id)
+  const results = await client.fetchResults(job.id)
   t.match(results, [
     { line: 1, status: 'created' },
     { line: 2, status: 'failed', code: 'PAYLOAD_TOO_LARGE', message: `A line can have at most ${max} bytes.` },

@@ -13,7 +13,7 @@ import type { Test } from 'tap'
 import { HttpBackend } from '../../src/backends/http-backend.js'
 import { Spool } from '../../src/jobs/storage/files.js'
 import { sourcesFile, type Source, type SourceRules } from '../../src/jobs/import/fetch-sources.js'
-import { importJobs, indexFile } from '../../src/jobs/import/import-job.js'
+import { createImportHandler, indexFile } from '../../src/jobs/import/import-job.js'
 import { IndexFile } from '../../src/jobs/import/index-file.js'
 import { ImportFileServer, importFileRoute } from '../../src/jobs/import/native/file-server.js'
 import { ResultCipher } from '../../src/jobs/import/result.js'
@@ -22,14 +22,14 @@ import type { Job } from '../../src/jobs/model/job.js'
 import type { RecordUse } from '../../src/limits/record-quota.js'
 import { createCursors } from '../../src/tenant-guard/cursor.js'
 import type { TenantContext, Incident } from '../../src/tenant-guard/tenant-context.js'
-import { importStore, type ImportStore } from '../../src/tenant-guard/import/import-store.js'
-import { nativeImport, type NativeImport } from '../../src/tenant-guard/import/native-import.js'
-import { ownershipCache } from '../../src/tenant-guard/ownership.js'
-import { freePort } from '../harness/free-port.js'
+import { createImportStore, type ImportStore } from '../../src/tenant-guard/import/import-store.js'
+import { createNativeImport, type NativeImport } from '../../src/tenant-guard/import/native-import.js'
+import { createOwnershipCache } from '../../src/tenant-guard/ownership.js'
+import { findFreePort } from '../harness/free-port.js'
 import { startTestSandbox } from '../harness/sandbox.js'
 
 /** Records that refer to each other, in circles, to nothing, and that can't be read. */
-export const mixedLines = (count: number): unknown[] => [...Array(count).keys()].map(at => {
+export const buildMixedLines = (count: number): unknown[] => [...Array(count).keys()].map(at => {
   if (at % 90 === 5) return { resourceType: 'Patient', id: 7 }
   if (at % 90 === 6) {
     return {
@@ -65,7 +65,7 @@ export const mixedLines = (count: number): unknown[] => [...Array(count).keys()]
 
 const died = new Error('the process died')
 /** Of one organization, as in every run. */
-const identityKeyOf = (tenantId: string): string => createHash('sha256').update(tenantId).digest('base64')
+const deriveIdentityKey = (tenantId: string): string => createHash('sha256').update(tenantId).digest('base64')
 
 /** One import through a datastore's native import, which can be broken off at any step. */
 export interface NativeScene {
@@ -73,7 +73,7 @@ export interface NativeScene {
   readonly files: JobFiles
   /** Works on the job until it ends, or until so many steps are done: from then on nothing is done any more. */
   readonly run: (breaksAt?: number, signal?: AbortSignal) => Promise<'ended' | 'broken off'>
-  readonly results: () => ReadonlyArray<{
+  readonly readResults: () => ReadonlyArray<{
     readonly line: number
     readonly status: string
     readonly id?: string
@@ -84,7 +84,7 @@ export interface NativeScene {
   readonly counted: readonly RecordUse[]
   /** Records that are taken from the month and were neither counted nor given back. */
   readonly held: () => number
-  readonly total: (type: string) => Promise<number>
+  readonly countRecords: (type: string) => Promise<number>
   /** Records that went by transactions. */
   readonly written: () => number
   /** Imports that the datastore was asked for. */
@@ -156,11 +156,11 @@ export async function startNativeScene (
   const counted: RecordUse[] = []
   const counts = { held: 0, written: 0, begun: 0 }
   const incidents: Incident[] = []
-  const context = (): TenantContext => ({
+  const createContext = (): TenantContext => ({
     backend,
     tenant: { id: tenantId, system: 'urn:clinigate:tenant' },
     mode: 'test',
-    ownership: ownershipCache(),
+    ownership: createOwnershipCache(),
     cursors: createCursors({ key: Buffer.alloc(32, 1), now: () => new Date() }),
     fhirBase: 'http://gateway.test/v1/fhir',
     onIncident: incident => {
@@ -175,16 +175,16 @@ export async function startNativeScene (
       if (--left < 0) throw died
     }
     const taken = new Set<object>()
-    const store = importStore(context())
+    const store = createImportStore(createContext())
     const breaking: ImportStore = {
       ...store,
-      stored: async request => {
+      fetchStored: async request => {
         step()
-        return await store.stored(request)
+        return await store.fetchStored(request)
       },
-      refused: async (records, others) => {
+      findRejected: async (records, others) => {
         step()
-        return await store.refused(records, others)
+        return await store.findRejected(records, others)
       },
       write: async records => {
         step()
@@ -194,7 +194,7 @@ export async function startNativeScene (
         return together
       }
     }
-    const native = nativeImport(context())
+    const native = createNativeImport(createContext())
     const breakingNative: NativeImport = {
       begin: async offered => {
         step()
@@ -203,12 +203,12 @@ export async function startNativeScene (
         step()
         return begun
       },
-      hasEnded: async place => {
+      hasEnded: async location => {
         step()
-        return await native.hasEnded(place)
+        return await native.hasEnded(location)
       }
     }
-    const quotaFor = () => ({
+    const createQuota = () => ({
       take: () => {
         const reservation = {
           at: '2030-01-01T00:00:00.000Z',
@@ -226,16 +226,16 @@ export async function startNativeScene (
       }
     })
     const parts = { store: breakingNative, offers, bounds: { min: 1, max } }
-    const doJob = importJobs({
+    const doJob = createImportHandler({
       importHosts: [],
       ...fetched?.rules,
       storeFor: () => breaking,
       ...(!isUsual && { nativePartsFor: () => parts }),
-      jobs: { identityKey: async () => identityKeyOf(tenantId) },
-      quotaFor,
+      jobs: { identityKey: async () => deriveIdentityKey(tenantId) },
+      quotaFor: createQuota,
       lineBytes: 1_000_000
     })
-    const stored = spool.of(job)
+    const stored = spool.getJobFiles(job)
     const read: JobFiles['read'] = (name, range) => {
       const chunks = stored.read(name, range)
       return reading === undefined || name !== 'input' || range?.start !== 0
@@ -260,16 +260,16 @@ export async function startNativeScene (
       counts.held = taken.size
     }
   }
-  const results: NativeScene['results'] = () => {
-    const index = new IndexFile(spool.of(job).path(indexFile))
+  const readResults: NativeScene['readResults'] = () => {
+    const index = new IndexFile(spool.getJobFiles(job).path(indexFile))
     const seal = new ResultCipher(job.fileKey)
     const rows = index
-      .rows(0, 100_000)
+      .listResultRows(0, 100_000)
       .map(({ line, result }) => ({ line, ...(result === null ? { status: 'pending' } : seal.open(line, result)) }))
     index.close()
     return rows
   }
-  const total = async (type: string): Promise<number> =>
+  const countRecords = async (type: string): Promise<number> =>
     JSON.parse(
       (
         await backend.send({
@@ -282,10 +282,10 @@ export async function startNativeScene (
   return {
     files,
     run,
-    results,
+    readResults,
     counted,
     held: () => counts.held,
-    total,
+    countRecords,
     written: () => counts.written,
     begun: () => counts.begun,
     offers
@@ -296,7 +296,7 @@ export async function startNativeScene (
 async function listen (
   offers: (url: string) => ImportFileServer
 ): Promise<{ readonly offers: ImportFileServer; readonly close: () => Promise<void> }> {
-  const port = await freePort()
+  const port = await findFreePort()
   const made = offers(`http://127.0.0.1:${port}`)
   const app = fastify()
   app.setErrorHandler((error: { status?: number }, _, reply) => reply.code(error.status ?? 500).send())
@@ -356,9 +356,9 @@ export async function startNativeDatastore (
   }
   const server = createServer(async (request: IncomingMessage, response: ServerResponse) => {
     const body = await text(request)
-    const place = /_jobId=(\d+)/.exec(request.url!)
-    if (place !== null) {
-      const end = await Promise.race([ends[Number(place[1])]!.catch(() => ({ status: 500 })), pause(5)])
+    const jobMatch = /_jobId=(\d+)/.exec(request.url!)
+    if (jobMatch !== null) {
+      const end = await Promise.race([ends[Number(jobMatch[1])]!.catch(() => ({ status: 500 })), pause(5)])
       return response
         .writeHead(end?.status ?? 202, { 'content-type': 'application/json+fhir; charset=UTF-8' })
         .end('{"resourceType":"OperationOutcome"}')
@@ -378,14 +378,14 @@ export async function startNativeDatastore (
         ([name]) => !['host', 'connection', 'content-length', 'transfer-encoding', 'keep-alive'].includes(name)
       )
     ) as Record<string, string>
-    const answer = await fetch(`${origin}${request.url!}`, {
+    const received = await fetch(`${origin}${request.url!}`, {
       method: request.method!,
       headers,
       ...(body !== '' && { body })
     })
     response
-      .writeHead(answer.status, { 'content-type': answer.headers.get('content-type') ?? 'application/fhir+json' })
-      .end(await answer.text())
+      .writeHead(received.status, { 'content-type': received.headers.get('content-type') ?? 'application/fhir+json' })
+      .end(await received.text())
   })
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
   t.after(() => {

@@ -26,14 +26,14 @@ class Datastore {
       this.#now +=
         (uneven * milliseconds) /
         (typeof atOnce === 'number' ? Math.min(atOnce, limit) : (atOnce[limit - 1] ?? atOnce.at(-1)!))
-      this.parallelism.succeeded(200, this.#now)
+      this.parallelism.recordSuccess(200, this.#now)
       return this.parallelism.limit
     })
   }
 }
 
 /** Which limit there was nearly always in the later half, and the others that were tried. */
-function usual (limits: readonly number[]): { limit: number, share: number } {
+function findUsualLimit (limits: readonly number[]): { limit: number, share: number } {
   const later = limits.slice(limits.length / 2)
   const shares = [1, 2, 3, 4, 5, 6, 7, 8].map(limit => ({
     limit,
@@ -43,7 +43,7 @@ function usual (limits: readonly number[]): { limit: number, share: number } {
 }
 
 function isUsual (t: Test, limits: readonly number[], expected: number): void {
-  const { limit, share } = usual(limits)
+  const { limit, share } = findUsualLimit(limits)
   t.equal(limit, expected)
   t.ok(share > 0.85, `${limit} for ${share} of the time`)
 }
@@ -91,7 +91,7 @@ test('a datastore that asks to be left alone gets half of it, one at the least, 
   const datastore = new Datastore()
   const { parallelism } = datastore
   isUsual(t, datastore.take({ atOnce: 64 }), 8)
-  for (let i = 0; i < 6; i++) parallelism.pushedBack()
+  for (let i = 0; i < 6; i++) parallelism.recordError()
   t.equal(parallelism.limit, 1)
   isUsual(t, datastore.take({ atOnce: 64 }), 8)
 })

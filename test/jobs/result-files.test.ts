@@ -6,24 +6,24 @@ import { gzipSync } from 'node:zlib'
 import SQLite from 'better-sqlite3'
 import t, { type Test } from 'tap'
 import { Spool } from '../../src/jobs/storage/files.js'
-import { DiskQuota, ownerHash } from '../../src/jobs/storage/holdings.js'
+import { DiskQuota, hashOwner } from '../../src/jobs/storage/holdings.js'
 import { unlimitedPlans } from '../harness/client.js'
 import { startGateway } from '../harness/gateway.js'
-import { until } from '../harness/until.js'
-import { importer } from './importing.js'
+import { waitUntil } from '../harness/until.js'
+import { createImporter } from './importing.js'
 
 // Only the number of an organization's jobs was bounded: what it sent, or exported, filled the disk that all
 // organizations share.
 
-const most = 2 ** 20
+const maxBytes = 2 ** 20
 const line = '{"lastName":"Byron"}\n'
-const linesOf = (bytes: number): string => line.repeat(Math.floor(bytes / line.length))
+const buildLines = (bytes: number): string => line.repeat(Math.floor(bytes / line.length))
 
 async function startUploads (t: Test) {
-  const gateway = await startGateway(t, { plans: unlimitedPlans, config: { bulk: { organizationBytes: most } } })
+  const gateway = await startGateway(t, { plans: unlimitedPlans, config: { bulk: { organizationBytes: maxBytes } } })
   const { secret, tenantId } = await gateway.createKey()
   const spool = join(gateway.dataDirectory, 'bulk')
-  const folders = () => readdirSync(spool).filter(name => name.startsWith('job-'))
+  const listFolders = () => readdirSync(spool).filter(name => name.startsWith('job-'))
   /** Another job of somebody, as another gateway at the same directory may have it. */
   const hold = async (bytes: number, of = tenantId) => {
     const { id, files } = await new Spool({ directory: spool, reserveBytes: 0 }).begin({ tenantId: of, mode: 'test' })
@@ -32,53 +32,53 @@ async function startUploads (t: Test) {
     await writer.close()
     return id
   }
-  return { gateway, client: importer(gateway, secret), folders, hold }
+  return { gateway, client: createImporter(gateway, secret), listFolders, hold }
 }
 
 t.test(
   'an upload that is larger than what an organization may hold is refused while it comes, or before, and nothing of it stays',
   async t => {
-    const { client, folders } = await startUploads(t)
+    const { client, listFolders } = await startUploads(t)
     const refused = { status: 413, body: { code: 'PAYLOAD_TOO_LARGE', message: /Import or export less at once/ } }
-    t.match(await client.send(linesOf(most * 2), '?resourceType=patients'), refused, 'as its length says')
+    t.match(await client.send(buildLines(maxBytes * 2), '?resourceType=patients'), refused, 'as its length says')
     t.match(
-      await client.send(gzipSync(linesOf(most * 2)), '?resourceType=patients', { 'content-encoding': 'gzip' }),
+      await client.send(gzipSync(buildLines(maxBytes * 2)), '?resourceType=patients', { 'content-encoding': 'gzip' }),
       refused,
       'when it is more than its length says'
     )
-    t.strictSame(folders(), [])
+    t.strictSame(listFolders(), [])
   }
 )
 
 t.test('an upload whose length nobody knows is refused before it has ended', async t => {
-  const { gateway, client, folders } = await startUploads(t)
+  const { gateway, client, listFolders } = await startUploads(t)
   const status = await new Promise(resolve => {
     const sending = request(
       `${gateway.url}/v1/bulk/import?resourceType=patients`,
       { method: 'POST', headers: { 'x-api-key': client.secret, 'content-type': 'application/x-ndjson' } },
-      answer => {
-        resolve(answer.statusCode)
+      response => {
+        resolve(response.statusCode)
         sending.destroy()
       }
     )
     sending.on('error', () => {})
     sending.setTimeout(60_000, () => resolve('no answer'))
-    sending.write(linesOf(most * 2))
+    sending.write(buildLines(maxBytes * 2))
   })
   t.equal(status, 413)
-  await until(() => folders().length === 0)
+  await waitUntil(() => listFolders().length === 0)
   t.match(await client.get('/bulk/jobs'), { body: { data: { total: 0 } } })
 })
 
 t.test(
   'what other jobs of the organization hold counts, wherever they come from; that of other organizations does not',
   async t => {
-    const { gateway, client, folders, hold } = await startUploads(t)
-    await hold(most, (await gateway.createKey()).tenantId)
-    await hold(most / 2)
-    const refused = await client.send(linesOf(most * 0.75), '?resourceType=patients')
+    const { gateway, client, listFolders, hold } = await startUploads(t)
+    await hold(maxBytes, (await gateway.createKey()).tenantId)
+    await hold(maxBytes / 2)
+    const refused = await client.send(buildLines(maxBytes * 0.75), '?resourceType=patients')
     t.match(refused, { status: 429, body: { code: 'RATE_LIMITED', message: /DELETE \/v1\/bulk\/jobs\/<jobId>/ } })
-    t.equal(folders().length, 2)
+    t.equal(listFolders().length, 2)
     t.match(await client.send(line, '?resourceType=patients'), { status: 202 })
   }
 )
@@ -90,9 +90,9 @@ t.test('an export that would become larger than that ends as failed, and says wh
     const { status } = await client.post('/patients', { lastName: 'Byron', firstName: 'Augusta'.repeat(250) })
     t.equal(status, 201)
   }
-  await hold(most * 0.75)
+  await hold(maxBytes * 0.75)
   const { body } = await client.post('/bulk/export', { resourceTypes: ['patients'] })
-  t.match(await client.ended(body.data.jobId), {
+  t.match(await client.waitForEnd(body.data.jobId), {
     status: 'failed',
     failure: { code: 'RATE_LIMITED', message: /would take up more than 1048576 bytes/ }
   })
@@ -100,9 +100,9 @@ t.test('an export that would become larger than that ends as failed, and says wh
 
 t.test('an import whose results would become larger than that ends as failed, and says why', async t => {
   const { client } = await startUploads(t)
-  const started = await client.send('0\n'.repeat(most / 4), '?resourceType=patients')
+  const started = await client.send('0\n'.repeat(maxBytes / 4), '?resourceType=patients')
   t.equal(started.status, 202)
-  const job = await client.ended(started.body.data.jobId)
+  const job = await client.waitForEnd(started.body.data.jobId)
   t.match(job, { status: 'failed', failure: { code: 'RATE_LIMITED' } })
 })
 
@@ -111,7 +111,7 @@ const owner = { tenantId: 'org-a', mode: 'test' } as const
 async function startSpool (t: Test) {
   const directory = mkdtempSync(join(tmpdir(), 'clinigate-deleted-'))
   t.teardown(() => rmSync(directory, { recursive: true, force: true }))
-  const spool = new Spool({ directory, reserveBytes: 0, organizationBytes: most })
+  const spool = new Spool({ directory, reserveBytes: 0, organizationBytes: maxBytes })
   // So many folders that it takes a while to look what is there, and is not done again soon.
   await Promise.all(Array.from({ length: 500 }, () => spool.begin({ tenantId: 'org-b', mode: 'test' })))
   /** Writes a file of a new job piece by piece, and deletes it when it is refused, as for an upload. */
@@ -134,33 +134,33 @@ async function startSpool (t: Test) {
 t.test('files that were deleted do not count from then on', async t => {
   const { spool, upload } = await startSpool(t)
   for (let tries = 0; tries < 5; tries++) {
-    const id = await upload(most * 0.9)
-    await t.rejects(upload(most * 0.5), { code: 'RATE_LIMITED' }, 'there is no room beside it')
+    const id = await upload(maxBytes * 0.9)
+    await t.rejects(upload(maxBytes * 0.5), { code: 'RATE_LIMITED' }, 'there is no room beside it')
     await spool.delete(id)
   }
 })
 
 t.test('an upload that is larger than all may be is refused as such, also right after another one', async t => {
   const { upload } = await startSpool(t)
-  for (let tries = 0; tries < 3; tries++) await t.rejects(upload(most * 2), { code: 'PAYLOAD_TOO_LARGE' })
+  for (let tries = 0; tries < 3; tries++) await t.rejects(upload(maxBytes * 2), { code: 'PAYLOAD_TOO_LARGE' })
 })
 
 t.test('what is deleted while it is looked what is there is not found', async t => {
   const { directory, spool, upload } = await startSpool(t)
-  const id = await upload(most * 0.9)
-  const holdings = new DiskQuota({ directory, max: most })
-  const looking = holdings.require(ownerHash(owner), 0)
+  const id = await upload(maxBytes * 0.9)
+  const holdings = new DiskQuota({ directory, max: maxBytes })
+  const looking = holdings.require(hashOwner(owner), 0)
   // The look has found it or has not by now.
   await spool.delete(id)
   holdings.forget(id)
   await looking
-  await holdings.require(ownerHash(owner), most)
+  await holdings.require(hashOwner(owner), maxBytes)
 })
 
 t.test('where the results of an import can\'t be read, a client that takes gzip can read the error', async t => {
   const gateway = await startGateway(t)
   const { secret } = await gateway.createKey()
-  const { job } = await importer(gateway, secret).run([{ resourceType: 'Patient' }])
+  const { job } = await createImporter(gateway, secret).run([{ resourceType: 'Patient' }])
   const index = new SQLite(join(gateway.dataDirectory, 'bulk', job.id, 'index.db'))
   index.exec('UPDATE lines SET result = x\'00\'')
   index.close()
@@ -180,15 +180,15 @@ t.test('where the results of an import can\'t be read, a client that takes gzip 
 t.test('HEAD says of the results of an import what GET would, without them', async t => {
   const gateway = await startGateway(t)
   const { secret } = await gateway.createKey()
-  const { job } = await importer(gateway, secret).run([{ resourceType: 'Patient' }])
-  const ask = (method: 'GET' | 'HEAD', encoding: string) =>
+  const { job } = await createImporter(gateway, secret).run([{ resourceType: 'Patient' }])
+  const sendRequest = (method: 'GET' | 'HEAD', encoding: string) =>
     gateway.inject({
       method,
       url: `/v1/bulk/jobs/${job.id}/results`,
       headers: { 'x-api-key': secret, 'accept-encoding': encoding }
     })
   for (const encoding of ['identity', 'gzip']) {
-    const [get, head] = [await ask('GET', encoding), await ask('HEAD', encoding)]
+    const [get, head] = [await sendRequest('GET', encoding), await sendRequest('HEAD', encoding)]
     t.equal(head.statusCode, 200)
     t.equal(head.body, '')
     for (const name of ['content-type', 'content-encoding', 'content-disposition', 'vary']) {
@@ -197,25 +197,25 @@ t.test('HEAD says of the results of an import what GET would, without them', asy
   }
 })
 
-async function imported (t: Test, lines: number) {
+async function runImport (t: Test, lines: number) {
   const gateway = await startGateway(t)
   const { secret } = await gateway.createKey()
-  const { job } = await importer(gateway, secret).run(
+  const { job } = await createImporter(gateway, secret).run(
     Array.from({ length: lines }, () => ({ resourceType: 'Patient', gender: 'female' })),
     '?dryRun=true'
   )
-  const results = async () =>
+  const fetchResults = async () =>
     await gateway.inject({ url: `/v1/bulk/jobs/${job.id}/results`, headers: { 'x-api-key': secret } })
-  return { results, index: join(gateway.dataDirectory, 'bulk', job.id, 'index.db') }
+  return { fetchResults, index: join(gateway.dataDirectory, 'bulk', job.id, 'index.db') }
 }
 
 // All results were read in one turn as fast as the client took them, and every other request waited.
 t.test('others have their turn while the results of an import are read', async t => {
-  const { results } = await imported(t, 3_000)
+  const { fetchResults } = await runImport(t, 3_000)
   let turns = 0
   const turn = () => { turns++; next = setImmediate(turn) }
   let next = setImmediate(turn)
-  const { statusCode, body } = await results()
+  const { statusCode, body } = await fetchResults()
   clearImmediate(next)
   t.equal(statusCode, 200)
   t.equal(body.split('\n').length - 1, 3_000)
@@ -225,11 +225,11 @@ t.test('others have their turn while the results of an import are read', async t
 // SQLite waited for the end of a write that could only end on the same thread: two seconds in which nothing else was
 // done, and then the results were cut off.
 t.test('results are whole though the import is being written, and nobody waits for them', async t => {
-  const { results, index } = await imported(t, 1_000)
+  const { fetchResults, index } = await runImport(t, 1_000)
   const writer = new SQLite(index)
   writer.exec('BEGIN EXCLUSIVE')
   setTimeout(() => { writer.exec('COMMIT'); writer.close() }, 200)
-  const { statusCode, body } = await results()
+  const { statusCode, body } = await fetchResults()
   t.equal(statusCode, 200)
   t.equal(body.split('\n').length - 1, 1_000)
   t.notOk(writer.open, 'the writer ended first')

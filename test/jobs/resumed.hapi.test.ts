@@ -1,6 +1,6 @@
 import t from 'tap'
-import { realBackend } from '../harness/backend.js'
-import { resumedContract } from './resumed-contract.js'
+import { requireRealBackend } from '../harness/backend.js'
+import { testResumedExports } from './resumed-contract.js'
 
 t.setTimeout(480_000)
-await t.test('on the real FHIR server', { timeout: 480_000 }, async t => resumedContract(t, realBackend().url))
+await t.test('on the real FHIR server', { timeout: 480_000 }, async t => testResumedExports(t, requireRealBackend().url))

@@ -12,15 +12,15 @@ import { openControlStore } from '../../src/control-plane/store/store.js'
 import { Failure } from '../../src/envelope/failures.js'
 import type { JobDraft } from '../../src/jobs/model/job.js'
 import type { Jobs } from '../../src/jobs/model/jobs.js'
-import { until } from '../harness/until.js'
-import { keptLog } from '../sync/control-plane.js'
+import { waitUntil } from '../harness/until.js'
+import { createMemoryLog } from '../sync/control-plane.js'
 import { exportRequest, owner } from './job-fixtures.js'
 
 /** Longer than a busy machine stands still. */
 const usualLeaseMs = 600_000
 
 /** A control store, a spool and any number of gateways that work on its jobs. */
-async function place (t: Test) {
+async function createScene (t: Test) {
   const directory = mkdtempSync(join(tmpdir(), 'clinigate-runner-'))
   t.teardown(() => rmSync(directory, { recursive: true, force: true }))
   const startedAt = Date.now()
@@ -33,7 +33,7 @@ async function place (t: Test) {
   t.teardown(() => store.close())
   const jobs: Jobs = store.jobs
   const spool = new Spool({ directory, reserveBytes: 0 })
-  const { log, lines } = keptLog()
+  const { log, lines } = createMemoryLog()
   const run = (doJob: JobHandler, parts: Partial<RunnerParts> = {}) => {
     const runner = new JobRunner({
       jobs,
@@ -55,24 +55,24 @@ async function place (t: Test) {
     const { files, ...made } = await spool.begin()
     return { ...await jobs.create({ owner, request: exportRequest, ...made, ...draft }), files }
   }
-  const statusOf = async (id: string) => (await jobs.find(id, owner))?.status
-  return { directory, clock, jobs, spool, lines, run, create, statusOf }
+  const readStatus = async (id: string) => (await jobs.find(id, owner))?.status
+  return { directory, clock, jobs, spool, lines, run, create, readStatus }
 }
 
 /** The same jobs, but for what the test changes. */
-const altered = (jobs: Jobs, changes: Partial<Jobs>): Pick<Jobs, 'claim' | 'save' | 'release'> => ({
+const withChanges = (jobs: Jobs, changes: Partial<Jobs>): Pick<Jobs, 'claim' | 'save' | 'release'> => ({
   claim: worker => jobs.claim(worker),
-  save: (...given) => jobs.save(...given),
-  release: (...given) => jobs.release(...given),
+  save: (...args) => jobs.save(...args),
+  release: (...args) => jobs.release(...args),
   ...changes
 })
 
 /** Work that goes on until it is to be left. */
-const endless: JobHandler = ({ signal }) =>
+const runUntilAborted: JobHandler = ({ signal }) =>
   new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
 
 t.test('a job is done and completed, with what was saved on the way', async t => {
-  const { run, create, jobs, statusOf } = await place(t)
+  const { run, create, jobs, readStatus } = await createScene(t)
   const { id } = await create()
   run(async ({ files, save }) => {
     const writer = await files.write('Patient.ndjson')
@@ -83,24 +83,24 @@ t.test('a job is done and completed, with what was saved on the way', async t =>
       files: [{ name: 'Patient.ndjson', resourceType: 'Patient', count: 1, bytes: 3 }]
     })
   })
-  await until(async () => await statusOf(id) === 'completed')
+  await waitUntil(async () => await readStatus(id) === 'completed')
   t.match(await jobs.find(id, owner), { progress: { processed: 1 }, files: [{ count: 1 }] })
 })
 
 t.test('a job that this process hears of is begun at once, without waiting for a look', async t => {
-  const { run, create, statusOf } = await place(t)
+  const { run, create, readStatus } = await createScene(t)
   const runner = run(async () => {}, { lookMs: 3_600_000 })
   await pause(100)
   const { id } = await create()
   runner.wake()
-  await until(async () => await statusOf(id) === 'completed')
+  await waitUntil(async () => await readStatus(id) === 'completed')
   t.pass('it did not take an hour')
 })
 
 t.test(
   'a gateway works on no more jobs at a time than it may, nor on more of one organization, and takes the next when one ends',
   async t => {
-    const { run, create, jobs } = await place(t)
+    const { run, create, jobs } = await createScene(t)
     const ids = (
       await Promise.all(Array.from({ length: 7 }, (_, i) => create({ owner: { ...owner, tenantId: `org-${i % 2}` } })))
     ).map(({ id }) => id)
@@ -129,20 +129,20 @@ t.test(
       },
       { jobsAtOnce: 3, jobsPerOrganization: 2 }
     )
-    await until(() => begun === 3)
+    await waitUntil(() => begun === 3)
     await pause(200)
     t.equal(begun, 3, 'no more begin while none has ended')
     held.shift()!()
-    await until(() => begun === 4)
+    await waitUntil(() => begun === 4)
     areHeld = false
     for (const letGo of held) letGo()
-    await until(async () =>
+    await waitUntil(async () =>
       (await Promise.all(ids.map((id, i) => jobs.find(id, { tenantId: `org-${i % 2}`, mode: 'test' })))).every(
         job => job?.status === 'completed'
       )
     )
     t.strictSame([now.most, now.maxOfOne], [3, 2])
-    await until(() => runner.running === 0)
+    await waitUntil(() => runner.running === 0)
   }
 )
 
@@ -153,12 +153,12 @@ t.test(
       new Failure('INSUFFICIENT_SCOPE', { message: 'No.', cause: 'hidden' }),
       new PermanentFailure('BACKEND_ERROR', { message: 'No.', cause: 'hidden' })
     ]) {
-      const { run, create, jobs, statusOf } = await place(t)
+      const { run, create, jobs, readStatus } = await createScene(t)
       const { id } = await create()
       run(async () => {
         throw failure
       })
-      await until(async () => (await statusOf(id)) === 'failed')
+      await waitUntil(async () => (await readStatus(id)) === 'failed')
       t.match(await jobs.find(id, owner), { failure: { code: failure.code, message: 'No.' } })
       t.notMatch(JSON.stringify(await jobs.find(id, owner)), 'hidden')
     }
@@ -168,7 +168,7 @@ t.test(
 t.test(
   'a job whose files somebody changed is stopped for good, and both its client and the operator learn why',
   async t => {
-    const { run, create, jobs, statusOf, lines, directory } = await place(t)
+    const { run, create, jobs, readStatus, lines, directory } = await createScene(t)
     const { id, files } = await create()
     const writer = await files.write('input')
     await writer.write(Buffer.from('{}\n'))
@@ -177,7 +177,7 @@ t.test(
     run(async ({ files }) => {
       await text(files.read('input'))
     })
-    await until(async () => (await statusOf(id)) === 'failed')
+    await waitUntil(async () => (await readStatus(id)) === 'failed')
     t.match(await jobs.find(id, owner), {
       failure: { code: 'INTERNAL_ERROR', message: /changed or truncated.*bulk\.directory/ }
     })
@@ -186,7 +186,7 @@ t.test(
 )
 
 t.test('trouble of a datastore lets the job be taken up later, after growing pauses, from its checkpoint', async t => {
-  const { run, create, jobs, clock, statusOf, lines } = await place(t)
+  const { run, create, jobs, clock, readStatus, lines } = await createScene(t)
   clock.standsStill = true
   const { id } = await create()
   const begun: unknown[] = []
@@ -196,21 +196,21 @@ t.test('trouble of a datastore lets the job be taken up later, after growing pau
     if (begun.length === 1) await save({ checkpoint: { at: 5 } })
     if (begun.length < 4) throw new Failure('BACKEND_TIMEOUT')
   }, {
-    jobs: altered(jobs, {
-      release: async (...given) => {
-        await jobs.release(...given)
+    jobs: withChanges(jobs, {
+      release: async (...args) => {
+        await jobs.release(...args)
         released++
       }
     })
   })
   for (const [count, pauseMs] of [[1, 5_000], [2, 10_000], [3, 20_000]] as const) {
-    await until(() => released === count)
+    await waitUntil(() => released === count)
     clock.aheadMs += pauseMs - 1
     await pause(200)
     t.equal(begun.length, count, 'not before its time')
     clock.aheadMs += 1
   }
-  await until(async () => await statusOf(id) === 'completed')
+  await waitUntil(async () => await readStatus(id) === 'completed')
   t.strictSame(begun, [undefined, { at: 5 }, { at: 5 }, { at: 5 }])
   t.match(lines.join(''), /will be retried/)
   t.match(await jobs.find(id, owner), { status: 'completed' })
@@ -223,7 +223,7 @@ t.test(
       [new Failure('BACKEND_UNAVAILABLE'), 'BACKEND_UNAVAILABLE'],
       [new Error('secret'), 'INTERNAL_ERROR']
     ] as const) {
-      const { run, create, jobs, clock, statusOf } = await place(t)
+      const { run, create, jobs, clock, readStatus } = await createScene(t)
       const { id } = await create()
       clock.standsStill = true
       let begun = 0
@@ -234,10 +234,10 @@ t.test(
         },
         { lookMs: 5 }
       )
-      await until(async () => {
+      await waitUntil(async () => {
         // Never under the hands of whoever works on it, whose lease would be over.
         if (runner.running === 0) clock.aheadMs += 600_000
-        return (await statusOf(id)) === 'failed'
+        return (await readStatus(id)) === 'failed'
       })
       t.equal(begun, 20)
       t.match((await jobs.find(id, owner))?.failure, { code })
@@ -247,7 +247,7 @@ t.test(
 )
 
 t.test('a job that takes its process with it each time is not begun for ever', async t => {
-  const { run, create, jobs, spool, clock, statusOf } = await place(t)
+  const { run, create, jobs, spool, clock, readStatus } = await createScene(t)
   const { id } = await create()
   for (let i = 0; i <= 20; i++) {
     await jobs.claim({ gateway: 'dies', storeId: spool.storeId, perTenant: 1, leaseMs: 1_000 })
@@ -255,114 +255,114 @@ t.test('a job that takes its process with it each time is not begun for ever', a
   }
   let isBegun = false
   run(async () => { isBegun = true })
-  await until(async () => await statusOf(id) === 'failed')
+  await waitUntil(async () => await readStatus(id) === 'failed')
   t.equal(isBegun, false)
 })
 
 t.test('a cancelled job is left at once, and its place is free at once', async t => {
-  const { run, create, jobs, statusOf } = await place(t)
+  const { run, create, jobs, readStatus } = await createScene(t)
   let reason: unknown
   const runner = run(async work => {
     try {
-      await endless(work)
+      await runUntilAborted(work)
     } catch (error) {
       reason = error
       throw error
     }
   }, { leaseMs: 600_000, jobsPerOrganization: 1 })
   const { id } = await create()
-  await until(() => runner.running === 1)
+  await waitUntil(() => runner.running === 1)
   const next = await create()
   await jobs.cancel(id, owner)
-  runner.look(id)
-  await until(async () => await statusOf(next.id) === 'processing')
+  runner.checkForCancellation(id)
+  await waitUntil(async () => await readStatus(next.id) === 'processing')
   t.ok(reason instanceof JobInterrupted && reason.why === 'cancelled')
-  t.equal(await statusOf(id), 'cancelled')
+  t.equal(await readStatus(id), 'cancelled')
 })
 
 t.test('a job that is cancelled elsewhere is left with the next save or renewal', async t => {
   for (const isSaving of [true, false]) {
-    const { run, create, jobs, statusOf } = await place(t)
+    const { run, create, jobs, readStatus } = await createScene(t)
     const runner = run(async work => {
-      if (!isSaving) return await endless(work)
+      if (!isSaving) return await runUntilAborted(work)
       for (let processed = 0; ; processed++) {
         await work.save({ progress: { processed, failed: 0 } })
         await pause(20)
       }
     }, { leaseMs: isSaving ? 600_000 : 600 })
     const { id } = await create()
-    await until(() => runner.running === 1)
+    await waitUntil(() => runner.running === 1)
     await jobs.cancel(id, owner)
-    await until(() => runner.running === 0)
-    t.equal(await statusOf(id), 'cancelled')
+    await waitUntil(() => runner.running === 0)
+    t.equal(await readStatus(id), 'cancelled')
   }
 })
 
 t.test('a gateway that stops leaves its jobs to others at once, with their checkpoints', async t => {
-  const { run, create, statusOf } = await place(t)
+  const { run, create, readStatus } = await createScene(t)
   const { id } = await create()
   let isSaved = false
   const stops = run(async work => {
     await work.save({ checkpoint: 7 })
     isSaved = true
-    await endless(work)
+    await runUntilAborted(work)
   }, { leaseMs: 3_600_000 })
-  await until(() => isSaved)
+  await waitUntil(() => isSaved)
   await stops.close()
   t.equal(stops.running, 0)
   let checkpoint: unknown
   run(async ({ job }) => { checkpoint = job.checkpoint })
-  await until(async () => await statusOf(id) === 'completed')
+  await waitUntil(async () => await readStatus(id) === 'completed')
   t.equal(checkpoint, 7, 'though its lease would have lasted for an hour')
 })
 
 t.test('work that does not leave does not hold up the gateway\'s end for ever', { timeout: 120_000 }, async t => {
-  const { run, create } = await place(t)
+  const { run, create } = await createScene(t)
   await create()
   const runner = run(() => new Promise(() => {}), { leaseMs: 60_000 })
-  await until(() => runner.running === 1)
+  await waitUntil(() => runner.running === 1)
   await runner.close()
   t.pass('it ended')
 })
 
 t.test('a lease is kept for as long as the work takes, and no other gateway begins', async t => {
-  const { run, create, jobs, clock, statusOf } = await place(t)
+  const { run, create, jobs, clock, readStatus } = await createScene(t)
   clock.standsStill = true
   const { id } = await create()
   const leaseMs = 6_000
   let [begun, renewals] = [0, 0]
   // The store's time goes on with renewals alone, by nearly a lease each, so that no pause of a busy machine is longer
   // than one.
-  const renewed = altered(jobs, {
-    save: async (...given) => {
-      const saved = await jobs.save(...given)
+  const renewed = withChanges(jobs, {
+    save: async (...args) => {
+      const saved = await jobs.save(...args)
       clock.aheadMs += leaseMs - 1
       renewals++
       return saved
     }
   })
-  const slow: JobHandler = async () => {
+  const waitForRenewals: JobHandler = async () => {
     begun++
-    await until(() => renewals > 2)
+    await waitUntil(() => renewals > 2)
   }
-  run(slow, { jobs: renewed, leaseMs })
-  run(slow, { jobs: renewed, leaseMs, gateway: 'two' })
-  await until(async () => await statusOf(id) === 'completed')
+  run(waitForRenewals, { jobs: renewed, leaseMs })
+  run(waitForRenewals, { jobs: renewed, leaseMs, gateway: 'two' })
+  await waitUntil(async () => await readStatus(id) === 'completed')
   t.equal(begun, 1)
 })
 
 t.test(
   "a gateway that can't reach the control plane leaves the job before its lease runs out, and writes no more",
   async t => {
-    const { run, create, jobs, clock, statusOf } = await place(t)
+    const { run, create, jobs, clock, readStatus } = await createScene(t)
     // Else, on a busy machine, the store's lease runs out too, and the job is begun again before the test has looked.
     clock.standsStill = true
     const { id } = await create()
     const state: { isCut: boolean; work?: JobContext; reason?: unknown } = { isCut: false }
-    const cut = altered(jobs, {
-      save: async (...given: Parameters<Jobs['save']>) => {
+    const cut = withChanges(jobs, {
+      save: async (...args: Parameters<Jobs['save']>) => {
         if (state.isCut) throw new Failure('BACKEND_UNAVAILABLE')
-        return await jobs.save(...given)
+        return await jobs.save(...args)
       },
       release: async () => {
         throw new Failure('BACKEND_UNAVAILABLE')
@@ -378,15 +378,15 @@ t.test(
         const saved = work.save({ checkpoint: 'never' }).catch(error => {
           state.reason = error
         })
-        await endless(work).catch(() => {})
+        await runUntilAborted(work).catch(() => {})
         await saved
         await writer.write(Buffer.from('second'))
         await writer.close()
       },
       { jobs: cut, leaseMs: 4_000 }
     )
-    await until(() => lost.running === 1)
-    await until(() => lost.running === 0)
+    await waitUntil(() => lost.running === 1)
+    await waitUntil(() => lost.running === 0)
     t.ok(state.reason instanceof JobInterrupted && state.reason.why === 'lost')
     t.equal(await state.work!.files.size('a'), 5, 'what came after the lease is not written')
     await t.rejects(state.work!.files.write('b'))
@@ -395,70 +395,70 @@ t.test(
     run(async ({ job }) => {
       t.equal(job.checkpoint, undefined)
     })
-    await until(async () => (await statusOf(id)) === 'completed')
+    await waitUntil(async () => (await readStatus(id)) === 'completed')
   }
 )
 
 t.test('a short absence of the control plane costs no work', async t => {
-  const { run, create, jobs, statusOf } = await place(t)
+  const { run, create, jobs, readStatus } = await createScene(t)
   const { id } = await create()
   let [calls, begun] = [0, 0]
-  const shaky = altered(jobs, {
-    save: async (...given: Parameters<Jobs['save']>) => {
+  const shaky = withChanges(jobs, {
+    save: async (...args: Parameters<Jobs['save']>) => {
       if (++calls % 3 !== 0) throw new Failure('BACKEND_UNAVAILABLE')
-      return await jobs.save(...given)
+      return await jobs.save(...args)
     }
   })
   run(async ({ save }) => {
     begun++
     await save({ checkpoint: 1 })
   }, { jobs: shaky, leaseMs: 30_000 })
-  await until(async () => await statusOf(id) === 'completed')
+  await waitUntil(async () => await readStatus(id) === 'completed')
   t.equal(begun, 1)
 })
 
 t.test('a job whose key is revoked is stopped, before it is begun or in the middle, and says why', async t => {
   for (const isBefore of [true, false]) {
-    const { run, create, jobs, statusOf } = await place(t)
+    const { run, create, jobs, readStatus } = await createScene(t)
     const { id } = await create()
     let [isRevoked, begun] = [isBefore, 0]
     const runner = run(async work => {
       begun++
-      await endless(work)
+      await runUntilAborted(work)
     }, { isRevoked: keyId => isRevoked && keyId === owner.keyId, leaseMs: 6_000 })
-    if (!isBefore) await until(() => runner.running === 1)
+    if (!isBefore) await waitUntil(() => runner.running === 1)
     isRevoked = true
-    await until(async () => await statusOf(id) === 'failed')
+    await waitUntil(async () => await readStatus(id) === 'failed')
     t.match((await jobs.find(id, owner))?.failure, { code: 'KEY_REVOKED', message: /was revoked/ })
     t.equal(begun, isBefore ? 0 : 1)
   }
 })
 
 t.test('a control plane that can\'t be asked is said once in the log, and asked again', async t => {
-  const { run, create, jobs, statusOf, lines } = await place(t)
+  const { run, create, jobs, readStatus, lines } = await createScene(t)
   const { id } = await create()
   let request = 0
-  const absent = altered(jobs, {
-    claim: async (...given: Parameters<Jobs['claim']>) => {
+  const absent = withChanges(jobs, {
+    claim: async (...args: Parameters<Jobs['claim']>) => {
       if (++request < 4) throw new Failure('BACKEND_UNAVAILABLE')
-      return await jobs.claim(...given)
+      return await jobs.claim(...args)
     }
   })
   const runner = run(async () => {}, { jobs: absent, lookMs: 10 })
-  await until(async () => await statusOf(id) === 'completed')
+  await waitUntil(async () => await readStatus(id) === 'completed')
   t.equal(lines.filter(line => line.includes('the job queue cannot be reached')).length, 1)
   t.match(lines.join(''), /can be reached again/)
   t.equal(runner.failures, 0)
 })
 
 t.test('the failure of a job, which is read at any time, names neither a header nor a number of seconds', async t => {
-  const told: unknown[] = []
+  const saved: unknown[] = []
   const running = new RunningJob(
     { job: { id: 'job-x', owner: { keyId: 'key-x' } }, lease: { jobId: 'job-x', number: 1 }, failures: 0 } as never,
     {
       jobs: {
         save: async (_: unknown, change: unknown) => {
-          told.push(change)
+          saved.push(change)
           return 'going on'
         },
         release: async () => {}
@@ -474,7 +474,7 @@ t.test('the failure of a job, which is read at any time, names neither a header 
     performance.now()
   )
   await running.done
-  t.match(told.at(-1), {
+  t.match(saved.at(-1), {
     end: { status: 'failed', failure: { code: 'BACKEND_UNAVAILABLE', message: 'It is full. Try again later.' } }
   })
 })

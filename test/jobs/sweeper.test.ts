@@ -6,11 +6,11 @@ import { Spool } from '../../src/jobs/storage/files.js'
 import { Sweeper } from '../../src/jobs/storage/sweeper.js'
 import { openControlStore } from '../../src/control-plane/store/store.js'
 import type { Jobs } from '../../src/jobs/model/jobs.js'
-import { until } from '../harness/until.js'
-import { keptLog } from '../sync/control-plane.js'
+import { waitUntil } from '../harness/until.js'
+import { createMemoryLog } from '../sync/control-plane.js'
 import { exportRequest, owner } from './job-fixtures.js'
 
-async function place (t: Test) {
+async function createScene (t: Test) {
   const directory = mkdtempSync(join(tmpdir(), 'clinigate-sweeper-'))
   t.teardown(() => rmSync(directory, { recursive: true, force: true }))
   const clock = { aheadMs: 0 }
@@ -21,7 +21,7 @@ async function place (t: Test) {
   })
   t.teardown(() => store.close())
   const spool = new Spool({ directory, reserveBytes: 0 })
-  const { log, lines } = keptLog()
+  const { log, lines } = createMemoryLog()
   const create = async () => {
     const { files, ...made } = await spool.begin()
     const writer = await files.write('Patient.ndjson')
@@ -38,7 +38,7 @@ async function place (t: Test) {
 }
 
 t.test('files of a job are deleted when its time has come, and not before; then the job is forgotten', async t => {
-  const { clock, jobs, create, sweep, isThere } = await place(t)
+  const { clock, jobs, create, sweep, isThere } = await createScene(t)
   const [ended, going] = [await create(), await create()]
   await jobs.cancel(ended.id, owner)
   sweep()
@@ -46,14 +46,14 @@ t.test('files of a job are deleted when its time has come, and not before; then 
   await new Promise(resolve => setTimeout(resolve, 100))
   t.ok(isThere(ended.id))
   clock.aheadMs += 60_001
-  await until(async () => (await jobs.existing([ended.id])).length === 0)
+  await waitUntil(async () => (await jobs.existing([ended.id])).length === 0)
   t.strictSame([isThere(ended.id), isThere(going.id)], [false, true])
 })
 
 t.test(
   "a folder that belongs to no job goes a day after its last change; a job's folder of the same age stays",
   async t => {
-    const { directory, spool, create, sweep, isThere } = await place(t)
+    const { directory, spool, create, sweep, isThere } = await createScene(t)
     const [job, orphan, upload] = [await create(), await spool.begin(), await spool.begin()]
     const writer = await upload.files.write('input')
     await writer.close()
@@ -66,13 +66,13 @@ t.test(
       upload.id
     ]) { utimesSync(join(directory, path), old, old) }
     sweep()
-    await until(() => !isThere(orphan.id))
+    await waitUntil(() => !isThere(orphan.id))
     t.strictSame([isThere(job.id), isThere(upload.id)], [true, true], 'nor one into which somebody writes')
   }
 )
 
 t.test('while jobs can\'t be asked for nothing is deleted, which is said once', async t => {
-  const { directory, spool, jobs, sweep, isThere, lines } = await place(t)
+  const { directory, spool, jobs, sweep, isThere, lines } = await createScene(t)
   const orphan = await spool.begin()
   const old = new Date(Date.now() - 25 * 3_600_000)
   utimesSync(join(directory, orphan.id), old, old)
@@ -87,6 +87,6 @@ t.test('while jobs can\'t be asked for nothing is deleted, which is said once', 
       return await jobs.existing(ids)
     }
   })
-  await until(() => !isThere(orphan.id))
+  await waitUntil(() => !isThere(orphan.id))
   t.equal(lines.filter(line => line.includes('cannot be deleted')).length, 1)
 })

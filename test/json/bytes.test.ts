@@ -13,7 +13,7 @@ const longer = 'https://gateway.test/v1/fhir/'
 const shorter = '/'
 
 /** Pieces of what a server sends, most of them with something of what is looked for. */
-const piece = fc.oneof(
+const chunk = fc.oneof(
   fc.constantFrom(base, base, base.slice(0, -1), base.slice(1), 'http://a.test:8080/', 'hhttp:', longer),
   fc.constantFrom('"reference"', '"reference', 'reference"', '"x-reference"', '\\"reference\\"', '"fullUrl":"', '"'),
   fc.constantFrom(':', ' : ', '\n:\t', ':"', '" ', ',', '{', '}', 'é𝔘', 'Patient/1', '\\', '\\\\', '\\"', '/'),
@@ -21,7 +21,7 @@ const piece = fc.oneof(
   { weight: 1, arbitrary: fc.constantFrom('\\/', 'http:\\/\\/a.test:8080\\/fhir\\/') },
   { weight: 2, arbitrary: fc.nat(40).map(length => 'x'.repeat(length)) }
 )
-const text = fc.array(piece, { maxLength: 30 }).map(pieces => `{${pieces.join('')}`.toWellFormed())
+const text = fc.array(chunk, { maxLength: 30 }).map(pieces => `{${pieces.join('')}`.toWellFormed())
 
 const isValue = new RegExp(`"reference"\\s*:\\s*"${base}`)
 
@@ -87,12 +87,12 @@ t.test('the examples find each mistake of the source', async t => {
   }
   t.ok(isSound(new JsonBytes()))
   for (const [find, replace] of mutants) {
-    let places = 0
+    let occurrences = 0
     const code = await compileBytes((source: string) => {
-      places += source.split(find).length - 1
+      occurrences += source.split(find).length - 1
       return source.replace(find, () => replace)
     })
-    t.equal(places, 1, find)
+    t.equal(occurrences, 1, find)
     t.notOk(isSound(new JsonBytes({ code })), find)
   }
 })

@@ -4,47 +4,47 @@ import { isDeepStrictEqual } from 'node:util'
 import fc from 'fast-check'
 import t from 'tap'
 import { compileNodes, printCompiled } from '../../src/json/nodes/compile.js'
-import { encodeText, JsonNodes, nameId, outermost, type JsonNode } from '../../src/json/nodes/json-nodes.js'
+import { encodeText, JsonNodes, getNameId, outermost, type JsonNode } from '../../src/json/nodes/json-nodes.js'
 import { printJson } from '../../src/json/json.js'
 
 const names = ['a', 'name', 'telecom', 'eightchr', 'ninechars', 'sixteen_chars_ab', 'sixteen_chars_ac', 'xixteen_chars_ab', 'same_end_one_same_end', 'é', '']
-const known = names.map(name => [name, nameId(name)] as const)
+const known = names.map(name => [name, getNameId(name)] as const)
 
 /** A value without the members that are not looked for. */
-function knownOf (value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(knownOf)
+function pickKnown (value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(pickKnown)
   if (typeof value !== 'object' || value === null) return value
   return Object.fromEntries(
-    known.filter(([name]) => Object.hasOwn(value, name)).map(([name]) => [name, knownOf(value[name as never])])
+    known.filter(([name]) => Object.hasOwn(value, name)).map(([name]) => [name, pickKnown(value[name as never])])
   )
 }
 
 /** The same from the nodes of a text. */
-function valueOf (nodes: JsonNodes, node: JsonNode): unknown {
+function toValue (nodes: JsonNodes, node: JsonNode): unknown {
   if (nodes.isObject(node)) {
     return Object.fromEntries(known.flatMap(([name, id]) => {
       const member = nodes.find(node, id)
-      return member === 0 ? [] : [[name, valueOf(nodes, member)]]
+      return member === 0 ? [] : [[name, toValue(nodes, member)]]
     }))
   }
-  if (nodes.source(node)[0] === '[') {
+  if (nodes.getSource(node)[0] === '[') {
     const items: unknown[] = []
     for (let item = nodes.firstItem(node); item !== 0; item = nodes.nextItem(node, item)) {
-      items.push(valueOf(nodes, item))
+      items.push(toValue(nodes, item))
     }
     return items
   }
-  const value = nodes.value(node)
+  const value = nodes.getValue(node)
   const kinds = { string: nodes.isString(node), boolean: nodes.isBoolean(node), object: nodes.isNull(node) }
   const isOfKind = nodes.isNumber(node) || kinds[typeof value as keyof typeof kinds]
-  if (!isOfKind) throw new Error(`${nodes.source(node)} is taken for something else`)
+  if (!isOfKind) throw new Error(`${nodes.getSource(node)} is taken for something else`)
   nodes.length = 0
   nodes.copy(node)
-  if (nodes.written().toString() !== printJson(value)) throw new Error(`${nodes.written().toString()} is copied in place of ${printJson(value)}`)
+  if (nodes.takeOutput().toString() !== printJson(value)) throw new Error(`${nodes.takeOutput().toString()} is copied in place of ${printJson(value)}`)
   return typeof value === 'object' && value !== null ? Number(value) : value
 }
 
-function parsed (text: string): { readonly value: unknown } | undefined {
+function tryParse (text: string): { readonly value: unknown } | undefined {
   try {
     return { value: JSON.parse(text) }
   } catch {
@@ -55,8 +55,8 @@ function parsed (text: string): { readonly value: unknown } | undefined {
 /** Whether what is found in a text is what the engine's parser finds, or nothing is taken. */
 function isSound (nodes: JsonNodes, text: string): boolean {
   if (!nodes.open(Buffer.from(text))) return true
-  const whole = parsed(text)
-  return whole !== undefined && isDeepStrictEqual(valueOf(nodes, outermost), knownOf(whole.value))
+  const expected = tryParse(text)
+  return expected !== undefined && isDeepStrictEqual(toValue(nodes, outermost), pickKnown(expected.value))
 }
 
 const space = fc.constantFrom('', '', '', ' ', '\n\t', '\r ')
@@ -91,13 +91,13 @@ const text = fc.oneof(
     weight: 1,
     arbitrary: fc.tuple(json, fc.nat(), fc.constantFrom('', '{', '}', ']', '[', ',', '"', ':', '\\', 'x', '0')).map(
       ([json, at, char]) => {
-        const place = at % (json.length + 1)
-        return (json.slice(0, place) + char + json.slice(place + (at % 2))).toWellFormed()
+        const offset = at % (json.length + 1)
+        return (json.slice(0, offset) + char + json.slice(offset + (at % 2))).toWellFormed()
       })
   }
 )
 
-const deep = (depth: number): string => '['.repeat(depth) + ']'.repeat(depth)
+const nestArrays = (depth: number): string => '['.repeat(depth) + ']'.repeat(depth)
 const examples = [
   '{"a":1,"a":2}', '{"a":{"name":1},"name":2}', '{"name":1,"a":{"name":2}}', '[1,[2,[3]],4]', '{"a":[{},{"a":1},[]],"name":3}', '{"eightchr":1}',
   '{"ninechars":1}', '{"sixteen_chars_ac":1}', '{"xixteen_chars_ab":2}', '{"eightchs":1}', '{"a\\u0061":1}', '"\\"', '"a\\', '{"a":1,}', '[1,]', '[,1]',
@@ -121,23 +121,23 @@ t.test('every text without escapes in names is taken, up to a hundred brackets',
   const nodes = new JsonNodes()
   fc.assert(fc.property(fc.jsonValue(), value =>
     JSON.stringify(value).match(/\\["u\\bfnrt][^"]*":/) !== null || nodes.open(Buffer.from(JSON.stringify(value)))))
-  t.equal(nodes.open(Buffer.from(deep(100))), true)
-  t.equal(nodes.open(Buffer.from(deep(101))), false)
-  t.equal(nodes.open(Buffer.from(`{"a":${deep(1_000_000)}}`)), false)
+  t.equal(nodes.open(Buffer.from(nestArrays(100))), true)
+  t.equal(nodes.open(Buffer.from(nestArrays(101))), false)
+  t.equal(nodes.open(Buffer.from(`{"a":${nestArrays(1_000_000)}}`)), false)
   t.equal(nodes.open(Buffer.from('{"a\\u0062":1}')), false)
   t.equal(nodes.open(Buffer.from('{"a":"\\u0062"}')), true, 'and the next text is taken')
 })
 
 t.test('large texts are taken while there is room, and texts behind them', async t => {
   const nodes = new JsonNodes()
-  const page = (length: number): string => `{"a":[{"name":"${'ä'.repeat(length)}"}]}`
+  const printPage = (length: number): string => `{"a":[{"name":"${'ä'.repeat(length)}"}]}`
   for (const length of [1, 100_000, 10, 2_000_000, 3]) {
-    t.ok(nodes.open(Buffer.from(page(length))))
-    const [item] = [nodes.firstItem(nodes.find(outermost, nameId('a')))]
-    nodes.copy(nodes.find(item, nameId('name')))
-    t.equal(nodes.written().toString().length, length + 2)
+    t.ok(nodes.open(Buffer.from(printPage(length))))
+    const [item] = [nodes.firstItem(nodes.find(outermost, getNameId('a')))]
+    nodes.copy(nodes.find(item, getNameId('name')))
+    t.equal(nodes.takeOutput().toString().length, length + 2)
   }
-  t.equal(nodes.open(Buffer.from(page(10_000_000))), false)
+  t.equal(nodes.open(Buffer.from(printPage(10_000_000))), false)
   t.equal(nodes.open(Buffer.from(`[${'1,'.repeat(1_300_000)}1]`)), false, 'more values than there is room for')
   t.ok(nodes.open(Buffer.from('[1]')))
 })
@@ -145,10 +145,10 @@ t.test('large texts are taken while there is room, and texts behind them', async
 t.test('names that become known later are found', async t => {
   const nodes = new JsonNodes()
   t.ok(nodes.open(Buffer.from('{"later":1}')))
-  for (let i = 0; i < 1_000; i++) nameId(`name-${i}`)
+  for (let i = 0; i < 1_000; i++) getNameId(`name-${i}`)
   t.ok(nodes.open(Buffer.from('{"name-7":{"name-999":2},"name-1000":3}')))
-  t.equal(nodes.value(nodes.find(nodes.find(outermost, nameId('name-7')), nameId('name-999'))), 2)
-  t.throws(() => nameId('x'.repeat(65)), RangeError)
+  t.equal(nodes.getValue(nodes.find(nodes.find(outermost, getNameId('name-7')), getNameId('name-999'))), 2)
+  t.throws(() => getNameId('x'.repeat(65)), RangeError)
 })
 
 t.test('a text is the same as another however it is escaped', async t => {
@@ -186,12 +186,12 @@ const mutants = [
 t.test('the examples find each mistake of the source', async t => {
   const many = `[${'1,'.repeat(500_000)}1]`
   for (const [find, replace] of mutants) {
-    let places = 0
+    let occurrences = 0
     const code = await compileNodes((source: string) => {
-      places += source.split(find).length - 1
+      occurrences += source.split(find).length - 1
       return source.replace(find, () => replace)
     })
-    t.equal(places, 1, find)
+    t.equal(occurrences, 1, find)
     const nodes = new JsonNodes({ code })
     const isWrong = (text: string): boolean => {
       try {

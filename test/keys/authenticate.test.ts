@@ -4,26 +4,26 @@ import { connect, type AddressInfo } from 'node:net'
 import fastify from 'fastify'
 import { request } from 'undici'
 import type { Failure } from '../../src/envelope/failures.js'
-import { authenticate, authenticator } from '../../src/keys/authenticate.js'
+import { authenticate, createAuthenticator } from '../../src/keys/authenticate.js'
 import { KeyCache } from '../../src/keys/cache.js'
 import type { Mode } from '../../src/config/mode.js'
 import type { Caller } from '../../src/keys/caller.js'
 import type { Change, KeyState } from '../../src/keys/change-feed.js'
 import { Replica } from '../../src/keys/replica.js'
-import { hashSecret, newSecret } from '../../src/keys/secret.js'
+import { hashSecret, generateSecret } from '../../src/keys/secret.js'
 import { startGateway } from '../harness/gateway.js'
 
 const start = new Date('2030-01-01T00:00:00Z')
-const minutesLater = (minutes: number) => new Date(start.getTime() + minutes * 60_000)
+const addMinutes = (minutes: number) => new Date(start.getTime() + minutes * 60_000)
 
 /** A copy with one organization, to which a test adds keys. */
-function validating (t: Test, maxStalenessMinutes: number | null = null) {
+function createKeyChecks (t: Test, maxStalenessMinutes: number | null = null) {
   const replica = new Replica(':memory:')
   t.teardown(() => replica.close())
   let lookups = 0
   const cache = new KeyCache({ lookup: hash => { lookups++; return replica.find(hash) } })
   const take = (changes: Change[], now = start) => {
-    const { seq } = replica.position()
+    const { seq } = replica.readPosition()
     cache.evict(
       replica.apply(
         { feedId: 'feed-1', isSnapshot: seq === 0, after: seq, through: seq + changes.length, isLatest: true, changes },
@@ -31,7 +31,7 @@ function validating (t: Test, maxStalenessMinutes: number | null = null) {
       )
     )
   }
-  const checkNow = authenticator({ replica, cache, maxStalenessMinutes })
+  const checkNow = createAuthenticator({ replica, cache, maxStalenessMinutes })
   // A key that is cached is decided on at once.
   const check: (...request: Parameters<typeof checkNow>) => Promise<Caller> = async (...request) => checkNow(...request)
   return {
@@ -39,8 +39,8 @@ function validating (t: Test, maxStalenessMinutes: number | null = null) {
     authenticate: check,
     lookups: () => lookups,
     addKey (mode: Mode, state: Partial<KeyState> = {}) {
-      const secret = newSecret(mode)
-      const seq = replica.position().seq + 1
+      const secret = generateSecret(mode)
+      const seq = replica.readPosition().seq + 1
       const made: KeyState = {
         keyId: `key-${seq}`,
         hash: hashSecret(secret),
@@ -54,7 +54,7 @@ function validating (t: Test, maxStalenessMinutes: number | null = null) {
       return {
         secret,
         change: (later: Partial<KeyState>) =>
-          take([{ seq: replica.position().seq + 1, kind: 'key', state: { ...made, ...later } }])
+          take([{ seq: replica.readPosition().seq + 1, kind: 'key', state: { ...made, ...later } }])
       }
     },
     check: (secret: string, now = start) => check(['Host', 'x', 'X-API-Key', secret], now),
@@ -63,7 +63,7 @@ function validating (t: Test, maxStalenessMinutes: number | null = null) {
 }
 
 function withOrganization (t: Test, maxStalenessMinutes: number | null = null) {
-  const keys = validating(t, maxStalenessMinutes)
+  const keys = createKeyChecks(t, maxStalenessMinutes)
   keys.take([{ seq: 1, kind: 'organization', state: { tenantId: 'org-a', plan: 'pro', overage: true } }])
   return keys
 }
@@ -128,7 +128,7 @@ t.test('a key in x-api-key and another one after Authorization: Bearer are refus
   const keys = withOrganization(t)
   const { secret } = keys.addKey('live')
   const { secret: other } = keys.addKey('live')
-  for (const [header, bearer] of [[secret, other], [secret, 'x'], ['x', secret], [newSecret('live'), secret]] as const) {
+  for (const [header, bearer] of [[secret, other], [secret, 'x'], ['x', secret], [generateSecret('live'), secret]] as const) {
     await t.rejects(keys.checkHeaders(['x-api-key', header, 'Authorization', `Bearer ${bearer}`]), {
       code: 'INVALID_KEY_FORMAT',
       status: 401,
@@ -140,8 +140,8 @@ t.test('a key in x-api-key and another one after Authorization: Bearer are refus
 
 t.test('a key that was never made here is INVALID_KEY, and so is one whose stored mode is another', async t => {
   const keys = withOrganization(t)
-  await t.rejects(keys.check(newSecret('test')), { code: 'INVALID_KEY' })
-  const secret = newSecret('test')
+  await t.rejects(keys.check(generateSecret('test')), { code: 'INVALID_KEY' })
+  const secret = generateSecret('test')
   keys.addKey('live', { hash: hashSecret(secret) })
   await t.rejects(keys.check(secret), { code: 'INVALID_KEY' })
 })
@@ -156,11 +156,11 @@ t.test('a revoked key is refused from the next call on', async t => {
 
 t.test('a key is good until the last millisecond before its expiry, also from the cache', async t => {
   const keys = withOrganization(t)
-  const { secret } = keys.addKey('live', { expiresAt: minutesLater(0.5).toISOString() })
+  const { secret } = keys.addKey('live', { expiresAt: addMinutes(0.5).toISOString() })
   await keys.check(secret)
-  await keys.check(secret, new Date(minutesLater(0.5).getTime() - 1))
+  await keys.check(secret, new Date(addMinutes(0.5).getTime() - 1))
   t.equal(keys.lookups(), 1)
-  await t.rejects(keys.check(secret, minutesLater(0.5)), { code: 'KEY_EXPIRED', status: 401 })
+  await t.rejects(keys.check(secret, addMinutes(0.5)), { code: 'KEY_EXPIRED', status: 401 })
 })
 
 t.test('a changed plan is the caller\'s from the next call on', async t => {
@@ -172,8 +172,8 @@ t.test('a changed plan is the caller\'s from the next call on', async t => {
 })
 
 t.test('while the copy is being built every key gets 503 with Retry-After', async t => {
-  const keys = validating(t)
-  await t.rejects(keys.check(newSecret('test')), {
+  const keys = createKeyChecks(t)
+  await t.rejects(keys.check(generateSecret('test')), {
     code: 'BACKEND_UNAVAILABLE',
     status: 503,
     headers: { 'retry-after': '5' }
@@ -183,16 +183,16 @@ t.test('while the copy is being built every key gets 503 with Retry-After', asyn
 t.test('a copy older than keys.maxStalenessMinutes lets nobody in, until it is up to date again', async t => {
   const keys = withOrganization(t, 10)
   const { secret } = keys.addKey('live')
-  await keys.check(secret, minutesLater(10))
-  await t.rejects(keys.check(secret, minutesLater(10.1)), { code: 'BACKEND_UNAVAILABLE' })
-  keys.take([], minutesLater(10.1))
-  await keys.check(secret, minutesLater(10.2))
+  await keys.check(secret, addMinutes(10))
+  await t.rejects(keys.check(secret, addMinutes(10.1)), { code: 'BACKEND_UNAVAILABLE' })
+  keys.take([], addMinutes(10.1))
+  await keys.check(secret, addMinutes(10.2))
 })
 
 t.test('without that bound a gateway that is cut off goes on validating', async t => {
   const keys = withOrganization(t)
   const { secret } = keys.addKey('live')
-  await keys.check(secret, minutesLater(60 * 24 * 365))
+  await keys.check(secret, addMinutes(60 * 24 * 365))
 })
 
 t.test('over HTTP the plugin knows the caller, and no answer or log line holds the key', async t => {
@@ -211,31 +211,31 @@ t.test('over HTTP the plugin knows the caller, and no answer or log line holds t
   const url = await app.listen({ port: 0, host: '127.0.0.1' })
   t.teardown(() => app.close())
 
-  const good = await request(`${url}/who`, { headers: { 'x-api-key': secret } })
-  t.match(await good.body.json(), { keyId: 'key-2', tenantId: 'org-a' })
+  const valid = await request(`${url}/who`, { headers: { 'x-api-key': secret } })
+  t.match(await valid.body.json(), { keyId: 'key-2', tenantId: 'org-a' })
   const bearer = await request(`${url}/who`, { headers: { authorization: `Bearer ${secret}` } })
   t.match(await bearer.body.json(), { keyId: 'key-2', tenantId: 'org-a' })
   const missing = await request(`${url}/nowhere`)
   t.equal(missing.statusCode, 401, 'an unknown path is authenticated too')
   t.match(missing.headers['www-authenticate'], /x-api-key/)
-  const twice = await raw(
+  const twice = await sendRaw(
     app.server.address() as AddressInfo,
     `GET /who HTTP/1.1\r\nHost: x\r\nX-API-Key: ${secret}\r\nx-api-key: ${secret}\r\nConnection: close\r\n\r\n`
   )
   t.match(twice, /^HTTP\/1.1 401 [^]*INVALID_KEY_FORMAT/)
   const mistyped = await request(`${url}/who`, { headers: { 'x-api-key': secret.slice(0, -1) + '!' } })
-  const answers = [twice, await missing.body.text(), await mistyped.body.text(), ...lines].join()
-  t.notMatch(answers, secret.slice(9, 40))
+  const output = [twice, await missing.body.text(), await mistyped.body.text(), ...lines].join()
+  t.notMatch(output, secret.slice(9, 40))
   t.ok(lines.length > 4)
 })
 
-async function raw ({ port }: AddressInfo, text: string): Promise<string> {
+async function sendRaw ({ port }: AddressInfo, text: string): Promise<string> {
   const socket = connect(port, '127.0.0.1')
-  let answer = ''
-  socket.setEncoding('utf8').on('data', chunk => { answer += chunk })
+  let response = ''
+  socket.setEncoding('utf8').on('data', chunk => { response += chunk })
   socket.write(text)
   await once(socket, 'close')
-  return answer
+  return response
 }
 
 t.test('a key that was sent as nothing is one that was not sent', async t => {

@@ -100,8 +100,8 @@ t.test('a look-up in flight while its key is revoked does not put it back', asyn
   // The answer is read before the revocation and arrives after it, as from a store that is far away.
   const cache = new KeyCache({
     lookup: hash => {
-      const answer = stored.get(hash)
-      return new Promise(resolve => waiting.push(() => resolve(answer)))
+      const found = stored.get(hash)
+      return new Promise(resolve => waiting.push(() => resolve(found)))
     }
   })
   const early = cache.find('key', new Date(start))
@@ -109,9 +109,9 @@ t.test('a look-up in flight while its key is revoked does not put it back', asyn
   cache.evict(new Set(['key']))
   waiting.shift()?.()
   t.equal((await early)?.revokedAt, undefined, 'the request that was under way gets what was true at its beginning')
-  const late = cache.find('key', new Date(start))
+  const nextLookup = cache.find('key', new Date(start))
   waiting.shift()?.()
-  t.equal((await late)?.revokedAt, start, 'the next one sees the revocation')
+  t.equal((await nextLookup)?.revokedAt, start, 'the next one sees the revocation')
 })
 
 t.test('a look-up in flight while its key is made does not keep it unknown', async t => {
@@ -121,7 +121,7 @@ t.test('a look-up in flight while its key is made does not keep it unknown', asy
   cache.evict(new Set(['key']))
   waiting.shift()?.(undefined)
   t.equal(await early, undefined)
-  const late = cache.find('key', new Date(start))
+  const nextLookup = cache.find('key', new Date(start))
   waiting.shift()?.(record('key'))
-  t.ok(await late)
+  t.ok(await nextLookup)
 })

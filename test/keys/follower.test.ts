@@ -4,11 +4,11 @@ import { KeyCache } from '../../src/keys/cache.js'
 import type { Batch, ChangeFeed, KeyState, Position } from '../../src/keys/change-feed.js'
 import { Follower } from '../../src/keys/follower.js'
 import { Replica } from '../../src/keys/replica.js'
-import { until } from '../harness/until.js'
+import { waitUntil } from '../harness/until.js'
 
 const now = () => new Date('2030-01-01T00:00:00Z')
 
-function key (seq: number, state: Partial<KeyState> = {}) {
+function buildKeyChange (seq: number, state: Partial<KeyState> = {}) {
   return {
     seq,
     kind: 'key' as const,
@@ -30,18 +30,18 @@ const first: Batch = {
   after: 0,
   through: 2,
   isLatest: true,
-  changes: [{ seq: 1, kind: 'organization', state: { tenantId: 'org-a', plan: 'pro', overage: true } }, key(2)]
+  changes: [{ seq: 1, kind: 'organization', state: { tenantId: 'org-a', plan: 'pro', overage: true } }, buildKeyChange(2)]
 }
 const revocation: Batch = {
   ...first,
   isSnapshot: false,
   after: 2,
   through: 3,
-  changes: [key(3, { keyId: 'key-2', hash: 'hash-2', revokedAt: '2030-01-01T00:00:00.000Z' })]
+  changes: [buildKeyChange(3, { keyId: 'key-2', hash: 'hash-2', revokedAt: '2030-01-01T00:00:00.000Z' })]
 }
 
 /** A far control plane that answers each connection as the test says, and keeps the last one open. */
-function farFeed (...connections: Array<Array<Batch | Error>>): ChangeFeed & { requested: Position[] } {
+function createFarFeed (...connections: Array<Array<Batch | Error>>): ChangeFeed & { requested: Position[] } {
   const requested: Position[] = []
   async function * follow (from: Position, signal: AbortSignal) {
     const connection = connections[Math.min(requested.push(from), connections.length) - 1]!
@@ -54,7 +54,7 @@ function farFeed (...connections: Array<Array<Batch | Error>>): ChangeFeed & { r
   return { requested, follow }
 }
 
-function following (t: Test, feed: ChangeFeed) {
+function startFollower (t: Test, feed: ChangeFeed) {
   const replica = new Replica(':memory:')
   const cache = new KeyCache({ lookup: hash => replica.find(hash) })
   const lines: string[] = []
@@ -82,19 +82,19 @@ t.test('what the feed gives stands in the copy, and a cached key goes the moment
       await pause(60_000, undefined, { signal })
     }
   }
-  const { cache, follower, replica } = following(t, feed)
+  const { cache, follower, replica } = startFollower(t, feed)
   await follower.caughtUp
   t.equal((await cache.find('hash-2', now()))?.revokedAt, undefined)
   release()
-  await until(() => replica.position().seq === 3)
+  await waitUntil(() => replica.readPosition().seq === 3)
   t.ok((await cache.find('hash-2', now()))?.revokedAt)
 })
 
 t.test('a feed that fails is taken up again where the copy stands, and the log says so both times', async t => {
-  const feed = farFeed([new Error('no route')], [first, new Error('cut off')], [revocation])
-  const { follower, replica, lines } = following(t, feed)
+  const feed = createFarFeed([new Error('no route')], [first, new Error('cut off')], [revocation])
+  const { follower, replica, lines } = startFollower(t, feed)
   t.equal(follower.isConnected, false)
-  await until(() => replica.position().seq === 3)
+  await waitUntil(() => replica.readPosition().seq === 3)
   t.same(feed.requested, [{ feedId: '', seq: 0 }, { feedId: '', seq: 0 }, { feedId: 'feed-1', seq: 2 }])
   t.equal(follower.isConnected, true)
   t.equal(lines.filter(line => line.includes('failed')).length, 2)
@@ -103,24 +103,24 @@ t.test('a feed that fails is taken up again where the copy stands, and the log s
 
 t.test('a batch that does not fit is left, and the feed is asked again', async t => {
   const gap = { ...revocation, after: 7, through: 8 }
-  const feed = farFeed([first, gap], [revocation])
-  const { replica } = following(t, feed)
-  await until(() => replica.position().seq === 3)
+  const feed = createFarFeed([first, gap], [revocation])
+  const { replica } = startFollower(t, feed)
+  await waitUntil(() => replica.readPosition().seq === 3)
   t.same(feed.requested.at(-1), { feedId: 'feed-1', seq: 2 })
 })
 
 t.test('a feed that ends without an error is asked again, but not without a pause', async t => {
-  const feed = farFeed([], [], [], [first])
+  const feed = createFarFeed([], [], [], [first])
   const started = performance.now()
-  const { follower } = following(t, feed)
+  const { follower } = startFollower(t, feed)
   await follower.caughtUp
   t.ok(performance.now() - started >= 340, 'pauses of up to 100, 200 and 400 ms, and of at least half as much')
 })
 
 t.test('a follower stops at once, in the middle of a wait or of a pause', async t => {
-  for (const feed of [farFeed([first]), farFeed([new Error('no route')])]) {
-    const { follower } = following(t, feed)
-    await until(() => feed.requested.length > 0)
+  for (const feed of [createFarFeed([first]), createFarFeed([new Error('no route')])]) {
+    const { follower } = startFollower(t, feed)
+    await waitUntil(() => feed.requested.length > 0)
     let hasStopped = false
     follower.stop().then(() => { hasStopped = true })
     // Turns of the event loop, and not the time that its waits would take.

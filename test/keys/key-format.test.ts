@@ -15,11 +15,11 @@ t.test('a key that was sent with quotes, Bearer or twice names the mistake', asy
     [secret.slice(1), /complete key/],
     [`cg_control_${'a'.repeat(49)}`, /svc_test_/]
   ]
-  for (const [key, says] of errors) {
+  for (const [key, message] of errors) {
     const refused = await inject({ url: '/v1/patients', headers: { 'x-api-key': key } })
     t.equal(refused.statusCode, 401)
     t.equal(refused.json().code, 'INVALID_KEY_FORMAT')
-    t.match(refused.json().message, says)
+    t.match(refused.json().message, message)
     t.notOk(refused.body.includes(secret.slice(9)))
   }
 })

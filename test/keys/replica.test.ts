@@ -8,7 +8,7 @@ import { Replica } from '../../src/keys/replica.js'
 
 const now = new Date('2030-01-01T00:00:00Z')
 
-function key (seq: number, state: Partial<KeyState> = {}): Change {
+function buildKeyChange (seq: number, state: Partial<KeyState> = {}): Change {
   return {
     seq,
     kind: 'key',
@@ -24,7 +24,7 @@ function key (seq: number, state: Partial<KeyState> = {}): Change {
   }
 }
 
-function organization (seq: number, plan = 'pro', overage = true): Change {
+function buildOrganizationChange (seq: number, plan = 'pro', overage = true): Change {
   return { seq, kind: 'organization', state: { tenantId: 'org-a', plan, overage } }
 }
 
@@ -40,17 +40,17 @@ function batch (after: number, changes: Change[], rest: Partial<Batch> = {}): Ba
   }
 }
 
-function filled (file = ':memory:'): Replica {
+function createFilledReplica (file = ':memory:'): Replica {
   const replica = new Replica(file)
-  replica.apply(batch(0, [organization(1), key(2)], { isSnapshot: true }), now)
+  replica.apply(batch(0, [buildOrganizationChange(1), buildKeyChange(2)], { isSnapshot: true }), now)
   return replica
 }
 
 t.test('a key is found with what its organization has', async t => {
-  const replica = filled()
+  const replica = createFilledReplica()
   replica.apply(
     batch(2, [
-      key(3, {
+      buildKeyChange(3, {
         expiresAt: '2031-01-01T00:00:00.000Z',
         revokedAt: '2030-06-01T00:00:00.000Z',
         scopes: ['*'],
@@ -83,14 +83,14 @@ t.test('a key is found with what its organization has', async t => {
 
 t.test('a key whose organization is unknown is not found', async t => {
   const replica = new Replica(':memory:')
-  replica.apply(batch(0, [key(1)], { isSnapshot: true }), now)
+  replica.apply(batch(0, [buildKeyChange(1)], { isSnapshot: true }), now)
   t.equal(replica.find('hash-1'), undefined)
 })
 
 t.test('a change of an organization reaches all its keys and names them', async t => {
-  const replica = filled()
-  replica.apply(batch(2, [key(3)]), now)
-  t.strictSame(replica.apply(batch(3, [organization(4, 'sandbox', false)]), now), new Set(['hash-2', 'hash-3']))
+  const replica = createFilledReplica()
+  replica.apply(batch(2, [buildKeyChange(3)]), now)
+  t.strictSame(replica.apply(batch(3, [buildOrganizationChange(4, 'sandbox', false)]), now), new Set(['hash-2', 'hash-3']))
   t.match(replica.find('hash-2'), { caller: { plan: 'sandbox', overage: false } })
   t.notOk(Object.hasOwn(replica.find('hash-2')!.caller, 'datastore'))
   replica.apply(
@@ -108,49 +108,49 @@ t.test('a change of an organization reaches all its keys and names them', async 
 
 t.test('what an organization has is what the last batch said, however often it is asked for', async t => {
   const replica = new Replica(':memory:')
-  t.equal(replica.organization('org-a'), undefined)
-  replica.apply(batch(0, [organization(1)], { isSnapshot: true }), now)
-  for (let i = 0; i < 2; i++) t.strictSame(replica.organization('org-a'), { plan: 'pro', overage: true })
-  replica.apply(batch(1, [organization(2, 'sandbox', false)]), now)
-  for (let i = 0; i < 2; i++) t.strictSame(replica.organization('org-a'), { plan: 'sandbox', overage: false })
-  t.throws(() => replica.apply(batch(2, [organization(3), key(4, { expiresAt: 'soon' })]), now))
+  t.equal(replica.findOrganization('org-a'), undefined)
+  replica.apply(batch(0, [buildOrganizationChange(1)], { isSnapshot: true }), now)
+  for (let i = 0; i < 2; i++) t.strictSame(replica.findOrganization('org-a'), { plan: 'pro', overage: true })
+  replica.apply(batch(1, [buildOrganizationChange(2, 'sandbox', false)]), now)
+  for (let i = 0; i < 2; i++) t.strictSame(replica.findOrganization('org-a'), { plan: 'sandbox', overage: false })
+  t.throws(() => replica.apply(batch(2, [buildOrganizationChange(3), buildKeyChange(4, { expiresAt: 'soon' })]), now))
   t.strictSame(
-    replica.organization('org-a'),
+    replica.findOrganization('org-a'),
     { plan: 'sandbox', overage: false },
     'a batch that was not taken changes nothing'
   )
   replica.apply(batch(0, [], { isSnapshot: true }), now)
-  t.equal(replica.organization('org-a'), undefined)
+  t.equal(replica.findOrganization('org-a'), undefined)
 })
 
 t.test('a batch that comes twice changes nothing but names its keys again', async t => {
-  const replica = filled()
-  const revoked = batch(2, [key(3, { keyId: 'key-2', hash: 'hash-2', revokedAt: '2030-01-01T00:00:00.000Z' })])
+  const replica = createFilledReplica()
+  const revoked = batch(2, [buildKeyChange(3, { keyId: 'key-2', hash: 'hash-2', revokedAt: '2030-01-01T00:00:00.000Z' })])
   replica.apply(revoked, now)
-  t.strictSame(replica.apply(batch(1, [key(2)]), now), new Set(['hash-2']), 'an older batch comes late')
+  t.strictSame(replica.apply(batch(1, [buildKeyChange(2)]), now), new Set(['hash-2']), 'an older batch comes late')
   t.ok(replica.find('hash-2')?.revokedAt, 'the revoked key stays revoked')
   t.strictSame(replica.apply(revoked, now), new Set(['hash-2']))
-  t.same(replica.position(), { feedId: 'feed-1', seq: 3 })
+  t.same(replica.readPosition(), { feedId: 'feed-1', seq: 3 })
 })
 
 t.test('a batch after missing changes, or of another control plane, is refused whole', async t => {
-  const replica = filled()
-  t.throws(() => replica.apply(batch(3, [key(4)]), now), /cannot apply changes after 3/)
-  t.throws(() => replica.apply(batch(2, [key(3)], { feedId: 'feed-2' }), now), /cannot apply changes/)
-  t.same(replica.position(), { feedId: 'feed-1', seq: 2 })
+  const replica = createFilledReplica()
+  t.throws(() => replica.apply(batch(3, [buildKeyChange(4)]), now), /cannot apply changes after 3/)
+  t.throws(() => replica.apply(batch(2, [buildKeyChange(3)], { feedId: 'feed-2' }), now), /cannot apply changes/)
+  t.same(replica.readPosition(), { feedId: 'feed-1', seq: 2 })
   t.equal(replica.find('hash-4'), undefined)
 })
 
 t.test('a batch with one bad change is taken not at all', async t => {
-  const replica = filled()
-  t.throws(() => replica.apply(batch(2, [key(3), key(4, { expiresAt: 'soon' })]), now), /not ISO 8601/)
+  const replica = createFilledReplica()
+  t.throws(() => replica.apply(batch(2, [buildKeyChange(3), buildKeyChange(4, { expiresAt: 'soon' })]), now), /not ISO 8601/)
   t.equal(replica.find('hash-3'), undefined)
-  t.same(replica.position(), { feedId: 'feed-1', seq: 2 })
+  t.same(replica.readPosition(), { feedId: 'feed-1', seq: 2 })
 })
 
 t.test('starting over forgets every key that the feed no longer has', async t => {
-  const replica = filled()
-  const changed = replica.apply(batch(0, [organization(1), key(5)], { feedId: 'feed-2', isSnapshot: true }), now)
+  const replica = createFilledReplica()
+  const changed = replica.apply(batch(0, [buildOrganizationChange(1), buildKeyChange(5)], { feedId: 'feed-2', isSnapshot: true }), now)
   t.equal(changed, 'everything')
   t.equal(replica.find('hash-2'), undefined)
   t.ok(replica.find('hash-5'))
@@ -159,11 +159,11 @@ t.test('starting over forgets every key that the feed no longer has', async t =>
 t.test('the copy is not called complete while it is being built', async t => {
   const replica = new Replica(':memory:')
   t.equal(replica.syncedAt(), undefined)
-  replica.apply(batch(0, [organization(1)], { isSnapshot: true, isLatest: false }), now)
+  replica.apply(batch(0, [buildOrganizationChange(1)], { isSnapshot: true, isLatest: false }), now)
   t.equal(replica.syncedAt(), undefined)
-  replica.apply(batch(1, [key(2)]), now)
+  replica.apply(batch(1, [buildKeyChange(2)]), now)
   t.same(replica.syncedAt(), now)
-  replica.apply(batch(2, [key(3)], { isLatest: false }), new Date('2030-01-02T00:00:00Z'))
+  replica.apply(batch(2, [buildKeyChange(3)], { isLatest: false }), new Date('2030-01-02T00:00:00Z'))
   t.same(replica.syncedAt(), now, 'a batch that is not the last keeps the earlier time')
   replica.apply(batch(0, [], { isSnapshot: true, isLatest: false }), now)
   t.equal(replica.syncedAt(), undefined)
@@ -173,9 +173,9 @@ t.test(
   'the copy outlasts a restart, and a file that is deleted, damaged or of another layout is made anew',
   async t => {
     const file = join(t.testdir(), 'keys.db')
-    filled(file).close()
+    createFilledReplica(file).close()
     const again = new Replica(file)
-    t.same(again.position(), { feedId: 'feed-1', seq: 2 })
+    t.same(again.readPosition(), { feedId: 'feed-1', seq: 2 })
     t.same(again.syncedAt(), now)
     t.ok(again.find('hash-2'))
     again.close()
@@ -185,10 +185,10 @@ t.test(
       () => writeFileSync(file, readFileSync(file).fill(0x20, 60, 64))
     ]
     for (const harm of damage) {
-      filled(file).close()
+      createFilledReplica(file).close()
       harm()
       const remade = new Replica(file)
-      t.same(remade.position(), { feedId: '', seq: 0 })
+      t.same(remade.readPosition(), { feedId: '', seq: 0 })
       t.equal(remade.find('hash-2'), undefined)
       remade.close()
     }
@@ -218,7 +218,7 @@ t.test('a gateway killed while it takes batches has each batch whole or not at a
     child.kill('SIGKILL')
     await once(child, 'exit')
     const replica = new Replica(file)
-    const { seq } = replica.position()
+    const { seq } = replica.readPosition()
     t.ok(seq > before && seq % 50 === 1, `round ${round} ended at ${seq}`)
     t.ok(replica.find(`hash-${seq}`) && replica.find(`hash-${seq - 49}`), 'the last batch is whole')
     t.equal(replica.find(`hash-${seq + 1}`), undefined, 'and nothing of the next one')

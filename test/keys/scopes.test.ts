@@ -3,7 +3,7 @@ import t from 'tap'
 import type { Caller, Scope } from '../../src/keys/caller.js'
 import {
   covers,
-  effectOf,
+  toEffect,
   isKnownScope,
   isLimited,
   may,
@@ -17,7 +17,7 @@ import {
 import { mappings } from '../../src/mappings/registry.js'
 
 t.test('read opens GET and HEAD, write opens changes, * opens both, and an unknown method needs write', async t => {
-  t.same(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'BREW'].map(effectOf), [
+  t.same(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'BREW'].map(toEffect), [
     'read',
     'read',
     'write',
@@ -99,7 +99,7 @@ const target = fc.oneof(
 const effect = fc.constantFrom<Effect>('read', 'write')
 
 t.test('laws of scopes', async t => {
-  const permitted = (scopes: readonly Scope[]) =>
+  const listPermitted = (scopes: readonly Scope[]) =>
     (['read', 'write'] as const).flatMap(effect =>
       mappings.flatMap(({ path, type }) =>
         [{ resource: path }, { fhirType: type }, { type }].map(target => may(scopes, effect, target))
@@ -107,7 +107,7 @@ t.test('laws of scopes', async t => {
     )
   fc.assert(fc.property(scopeList, scopes => {
     for (const each of scopes) t.match(each, new RegExp(scopeForm))
-    t.same(permitted(simplifyScopes(scopes)), permitted(scopes), 'the shortest form permits the same')
+    t.same(listPermitted(simplifyScopes(scopes)), listPermitted(scopes), 'the shortest form permits the same')
     t.same(simplifyScopes(simplifyScopes(scopes)), simplifyScopes(scopes))
   }), { numRuns: 50 })
   fc.assert(fc.property(scopeList, scopeList, effect, target, (one, other, effect, target) => {
@@ -128,9 +128,9 @@ t.test('a call beyond the scope is INSUFFICIENT_SCOPE and says which scope it ne
   const caller: Pick<Caller, 'scopes'> = { scopes: ['read', 'patients:write'] }
   requireScope(caller, 'read', 'all')
   requireScope(caller, 'write', { resource: 'patients' })
-  const refused = (target: Target, message: RegExp) =>
+  const requireRejected = (target: Target, message: RegExp) =>
     t.throws(() => requireScope(caller, 'write', target), { code: 'INSUFFICIENT_SCOPE', status: 403, message })
-  refused('all', /the scope write,/)
-  refused({ resource: 'labs' }, /the scope write or labs:write,/)
-  refused({ fhirType: 'Patient' }, /the scope write or fhir\/Patient:write,/)
+  requireRejected('all', /the scope write,/)
+  requireRejected({ resource: 'labs' }, /the scope write or labs:write,/)
+  requireRejected({ fhirType: 'Patient' }, /the scope write or fhir\/Patient:write,/)
 })

@@ -15,15 +15,15 @@ const record = <T>(members: { [K in keyof T]: Arbitrary<T[K]> }): Arbitrary<T> =
 const deepestReference = 2
 
 /** A body that creates a resource: what is required, at most one of each choice, no shortcut beside its whole field. */
-export function simpleOf (mapping: Mapping): Arbitrary<Simple> {
-  const values = fieldValues(mapping)
-  return fc.tuple(fc.record(values, { requiredKeys: [], noNullPrototype: true }), record(required(mapping, values)))
-    .map(([optional, required]) => consistent(mapping, { ...optional, ...required }, required))
+export function anySimple (mapping: Mapping): Arbitrary<Simple> {
+  const values = anyFieldValues(mapping)
+  return fc.tuple(fc.record(values, { requiredKeys: [], noNullPrototype: true }), record(pickRequired(mapping, values)))
+    .map(([optional, required]) => dropConflicts(mapping, { ...optional, ...required }, required))
 }
 
 /** Changes of a resource: some fields set, others removed by null. */
-export function changesOf (mapping: Mapping): Arbitrary<Simple> {
-  const values = fieldValues(mapping)
+export function anyChanges (mapping: Mapping): Arbitrary<Simple> {
+  const values = anyFieldValues(mapping)
   const changes = Object.fromEntries(
     Object.entries(values).map(([name, value]) => [
       name,
@@ -34,18 +34,18 @@ export function changesOf (mapping: Mapping): Arbitrary<Simple> {
   )
   const few = fc.subarray(Object.keys(values), { minLength: 1, maxLength: Math.min(4, Object.keys(values).length) })
   return few.chain(names => record(Object.fromEntries(names.map(name => [name, changes[name]!]))))
-    .map(picked => consistent(mapping, picked, {}))
+    .map(picked => dropConflicts(mapping, picked, {}))
 }
 
 /** A value of each field that a client may write. */
-export function fieldValues ({ fields }: Mapping): Readonly<Record<string, Arbitrary<unknown>>> {
+export function anyFieldValues ({ fields }: Mapping): Readonly<Record<string, Arbitrary<unknown>>> {
   return Object.fromEntries(Object.entries(fields)
     .filter(([, { options }]) => options.readOnly !== true)
-    .map(([name, { schema }]) => [name, valueOf(schema)]))
+    .map(([name, { schema }]) => [name, anyValue(schema)]))
 }
 
 /** Of each group of alternatives of which one is required, the first stands for all. */
-function required (
+function pickRequired (
   { fields }: Mapping,
   values: Readonly<Record<string, Arbitrary<unknown>>>
 ): Readonly<Record<string, Arbitrary<unknown>>> {
@@ -57,13 +57,13 @@ function required (
 }
 
 /** Without what cannot stand together; the fields of `kept` stay, also a shortcut, in place of its whole field. */
-function consistent ({ fields }: Mapping, simple: Simple, kept: Simple): Simple {
-  const wholes = new Set(Object.keys(kept).map(name => fields[name]!.options.shortcutOf))
-  const taken = new Map(Object.keys(kept).map(name => [fields[name]!.options.choice, name]))
+function dropConflicts ({ fields }: Mapping, simple: Simple, retained: Simple): Simple {
+  const wholes = new Set(Object.keys(retained).map(name => fields[name]!.options.shortcutOf))
+  const taken = new Map(Object.keys(retained).map(name => [fields[name]!.options.choice, name]))
   return Object.fromEntries(Object.entries(simple).filter(([name, value]) => {
     const { choice, shortcutOf } = fields[name]!.options
     if (wholes.has(name)) return false
-    if (shortcutOf !== undefined && simple[shortcutOf] !== undefined && !Object.hasOwn(kept, name)) return false
+    if (shortcutOf !== undefined && simple[shortcutOf] !== undefined && !Object.hasOwn(retained, name)) return false
     if (choice === undefined || value === null) return true
     if (!taken.has(choice)) taken.set(choice, name)
     return taken.get(choice) === name
@@ -75,7 +75,7 @@ const made = new WeakMap<Schema, Array<Arbitrary<unknown>>>()
 /**
  * A value that a schema accepts. Fails for a keyword that it does not know, so that no rule of a schema goes untested.
  */
-function valueOf (schema: Schema, defs = schema.$defs ?? {}, references = 0): Arbitrary<unknown> {
+function anyValue (schema: Schema, defs = schema.$defs ?? {}, references = 0): Arbitrary<unknown> {
   const byDepth = made.get(schema) ?? []
   made.set(schema, byDepth)
   return (byDepth[references] ??= make(schema, defs, references))
@@ -86,24 +86,24 @@ function make (schema: Schema, defs: Readonly<Record<string, Schema>>, reference
   if (schema.$ref !== undefined) {
     return fc
       .constant(undefined)
-      .chain(() => valueOf(defs[schema.$ref!.replace('#/$defs/', '')]!, defs, references + 1))
+      .chain(() => anyValue(defs[schema.$ref!.replace('#/$defs/', '')]!, defs, references + 1))
   }
-  const of = (inner: Schema): Arbitrary<unknown> => valueOf(inner, defs, references)
+  const anyInner = (inner: Schema): Arbitrary<unknown> => anyValue(inner, defs, references)
   if (schema.enum !== undefined) return fc.constantFrom(...schema.enum)
-  if (schema.type === 'string') return textOf(schema)
+  if (schema.type === 'string') return anyText(schema)
   if (schema.type === 'boolean') return fc.boolean()
   if (schema.type === 'integer') {
     return fc.integer({ min: schema.minimum ?? -1000, max: Math.min(schema.maximum ?? 1000, 100_000) })
   }
-  if (schema.type === 'number') return numberOf(schema)
+  if (schema.type === 'number') return anyNumber(schema)
   if (schema.type === 'array') {
-    return fc.array(of(schema.items!), {
+    return fc.array(anyInner(schema.items!), {
       minLength: schema.minItems ?? 0,
       maxLength: Math.min(schema.maxItems ?? 3, 3)
     })
   }
-  if (schema.type === 'object') return objectOf(schema, defs, references)
-  if (schema.anyOf !== undefined) return fc.oneof(...schema.anyOf.map(of))
+  if (schema.type === 'object') return anyObject(schema, defs, references)
+  if (schema.anyOf !== undefined) return fc.oneof(...schema.anyOf.map(anyInner))
   throw new Error(`no value for ${JSON.stringify(schema)}`)
 }
 
@@ -150,10 +150,10 @@ function refuseUnknown (schema: Schema): void {
 }
 
 /** Objects with every set of members that the schema allows. */
-function objectOf (schema: Schema, defs: Readonly<Record<string, Schema>>, references: number): Arbitrary<Simple> {
+function anyObject (schema: Schema, defs: Readonly<Record<string, Schema>>, references: number): Arbitrary<Simple> {
   const { properties = {}, required = [] } = schema
   const usable = Object.keys(properties).filter(
-    name => required.includes(name) || references < deepestReference || !mentions(properties[name]!)
+    name => required.includes(name) || references < deepestReference || !hasReference(properties[name]!)
   )
   const needs = fc.constantFrom(
     ...(schema.anyOf ?? [{}])
@@ -162,11 +162,15 @@ function objectOf (schema: Schema, defs: Readonly<Record<string, Schema>>, refer
   )
   const names = fc
     .tuple(needs, fc.subarray(usable))
-    .map(([least, more]) => closed(schema, apart(schema, [...new Set([...least, ...more])])))
+    .map(([least, more]) => addNeeded(schema, dropForbidden(schema, [...new Set([...least, ...more])])))
     .map(chosen => (chosen.length > 0 ? chosen : [usable[0]!]))
   return names
     .chain(chosen =>
-      record(Object.fromEntries(chosen.map(name => [name, valueOf(narrowed(schema, chosen, name), defs, references)])))
+      record(
+        Object.fromEntries(
+          chosen.map(name => [name, anyValue(getMemberSchema(schema, chosen, name), defs, references)])
+        )
+      )
     )
     .map(value =>
       schema['x-ordered'] && !isOrdered(value.start, value.end)
@@ -175,16 +179,16 @@ function objectOf (schema: Schema, defs: Readonly<Record<string, Schema>>, refer
     )
 }
 
-const mentions = (schema: Schema): boolean => JSON.stringify(schema).includes('"$ref"')
+const hasReference = (schema: Schema): boolean => JSON.stringify(schema).includes('"$ref"')
 
 /** The names without those that an earlier one forbids. */
-const apart = ({ dependentSchemas = {} }: Schema, names: readonly string[]): readonly string[] =>
+const dropForbidden = ({ dependentSchemas = {} }: Schema, names: readonly string[]): readonly string[] =>
   names.filter(
     (name, i) => !names.slice(0, i).some(earlier => dependentSchemas[earlier]?.properties?.[name]?.not !== undefined)
   )
 
 /** The names with those that they need beside them. */
-function closed (
+function addNeeded (
   { dependentRequired = {}, dependentSchemas = {} }: Schema,
   names: readonly string[]
 ): readonly string[] {
@@ -196,17 +200,19 @@ function closed (
 }
 
 /** The schema of a member, as narrow as the presence of another makes it. */
-function narrowed ({ properties, dependentSchemas = {} }: Schema, chosen: readonly string[], name: string): Schema {
+function getMemberSchema (
+  { properties, dependentSchemas = {} }: Schema, chosen: readonly string[], name: string
+): Schema {
   return (
     chosen.map(other => dependentSchemas[other]?.properties?.[name]).find(schema => schema !== undefined) ??
     properties![name]!
   )
 }
 
-function numberOf ({ minimum = -1e6, maximum = 1e6 }: Schema): Arbitrary<unknown> {
-  const inside = (value: number): boolean => value >= minimum && value <= maximum
+function anyNumber ({ minimum = -1e6, maximum = 1e6 }: Schema): Arbitrary<unknown> {
+  const isInRange = (value: number): boolean => value >= minimum && value <= maximum
   const exact = ['1.10', '0.50', '-0.0', '1e2', '2.50E+1', '0', '0.1234567890123456789']
-    .filter(text => inside(Number(text)))
+    .filter(text => isInRange(Number(text)))
     .map(text => (String(Number(text)) === text ? Number(text) : new ExactNumber(text)))
   return fc.oneof(
     fc.integer({ min: Math.ceil(minimum), max: Math.floor(maximum) }),
@@ -215,24 +221,24 @@ function numberOf ({ minimum = -1e6, maximum = 1e6 }: Schema): Arbitrary<unknown
   )
 }
 
-function textOf (schema: Schema): Arbitrary<string> {
-  if (schema['x-references'] !== undefined) return referenceOf(schema['x-references'])
+function anyText (schema: Schema): Arbitrary<string> {
+  if (schema['x-references'] !== undefined) return anyReference(schema['x-references'])
   const { format, pattern, maxLength = Infinity } = schema
   const fits = (text: string): boolean =>
     [...text].length <= maxLength && (pattern === undefined || new RegExp(pattern, 'u').test(text))
-  return (format === undefined ? textMatching(pattern!) : texts[format]).filter(fits)
+  return (format === undefined ? anyTextMatching(pattern!) : texts[format]).filter(fits)
 }
 
 const matching = new Map<string, Arbitrary<string>>()
 
 /** Made once for all the fields that have the pattern. */
-function textMatching (pattern: string): Arbitrary<string> {
+function anyTextMatching (pattern: string): Arbitrary<string> {
   const known = matching.get(pattern) ?? fc.stringMatching(new RegExp(pattern))
   matching.set(pattern, known)
   return known
 }
 
-function referenceOf (types: readonly string[]): Arbitrary<string> {
+function anyReference (types: readonly string[]): Arbitrary<string> {
   const id = fc.stringMatching(/^[A-Za-z0-9-][A-Za-z0-9.-]{0,20}$/)
   const type = fc.constantFrom(...types.map(type => type === 'any' ? 'Substance' : type))
   return fc.oneof(id, fc.tuple(type, id).map(parts => parts.join('/')))
@@ -296,8 +302,8 @@ const texts: Readonly<Record<Format, Arbitrary<string>>> = {
 
 /** Nine digits with the check digit of an NPI: the constant 24 stands for the prefix 80840. */
 function withLuhnDigit (digits: string): string {
-  const sum = [...digits].reduce((total, digit, place) => {
-    const weighed = place % 2 === 0 ? Number(digit) * 2 : Number(digit)
+  const sum = [...digits].reduce((total, digit, index) => {
+    const weighed = index % 2 === 0 ? Number(digit) * 2 : Number(digit)
     return total + (weighed > 9 ? weighed - 9 : weighed)
   }, 24)
   return digits + (10 - sum % 10) % 10

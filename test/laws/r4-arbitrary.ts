@@ -5,7 +5,7 @@
 import fc, { type Arbitrary } from 'fast-check'
 import { ExactNumber, printJson } from '../../src/json/json.js'
 import type { FhirElement, FhirResource } from '../../src/mappings/fhir.js'
-import { choiceName, isPrimitive, partsOf, type Part, type PartType } from './definitions.js'
+import { toChoiceName, isPrimitive, listParts, type Part, type PartType } from './definitions.js'
 
 /** An object as a JSON parser makes it. */
 const record = <T>(members: { [K in keyof T]: Arbitrary<T[K]> }): Arbitrary<T> =>
@@ -18,10 +18,10 @@ const presence = [55, 45, 35, 25, 15]
  * A resource of a type. It keeps cardinality, types, required bindings and the invariants of the datatypes, not those
  * of the resource.
  */
-export function r4Resource (type: string): Arbitrary<FhirResource> {
+export function anyR4Resource (type: string): Arbitrary<FhirResource> {
   return record({
     id: idText,
-    meta: some(
+    meta: optional(
       60,
       record({
         versionId: fc.constantFrom('1', '7'),
@@ -29,12 +29,12 @@ export function r4Resource (type: string): Arbitrary<FhirResource> {
         tag: fc.constant([{ system: 'urn:clinigate:tenant', code: 't1' }])
       })
     ),
-    text: some(
+    text: optional(
       30,
       fc.constant({ status: 'generated', div: '<div xmlns="http://www.w3.org/1999/xhtml"><p>as it was</p></div>' })
     ),
-    modifierExtension: some(10, extensions),
-    body: element(type, 0)
+    modifierExtension: optional(10, extensions),
+    body: anyElement(type, 0)
   }).map(
     ({ id, meta, text, modifierExtension, body: { id: _, ...body } }) =>
       withoutAbsent({
@@ -42,7 +42,7 @@ export function r4Resource (type: string): Arbitrary<FhirResource> {
         id,
         meta,
         text,
-        contained: containedFor(body),
+        contained: buildContained(body),
         modifierExtension,
         ...body
       }) as FhirResource
@@ -50,13 +50,13 @@ export function r4Resource (type: string): Arbitrary<FhirResource> {
 }
 
 /** The contained resource to which a body refers, if it does. */
-function containedFor (body: FhirElement): readonly FhirElement[] | undefined {
+function buildContained (body: FhirElement): readonly FhirElement[] | undefined {
   return printJson(body).includes('"#inside"')
     ? [{ resourceType: 'Organization', id: 'inside', name: 'contained' }]
     : undefined
 }
 
-const some = <T>(percent: number, arbitrary: Arbitrary<T>): Arbitrary<T | undefined> =>
+const optional = <T>(percent: number, arbitrary: Arbitrary<T>): Arbitrary<T | undefined> =>
   fc.oneof({ weight: 100 - percent, arbitrary: fc.constant(undefined) }, { weight: percent, arbitrary })
 
 const withoutAbsent = (members: Readonly<Record<string, unknown>>): FhirElement =>
@@ -116,7 +116,7 @@ const primitiveExtra = fc.oneof(record({ extension: extensions }), record({ id: 
 
 const resourceTypes = ['Patient', 'Practitioner', 'Organization', 'Observation', 'RelatedPerson', 'Group']
 
-function reference (targets: readonly string[]): Arbitrary<FhirElement> {
+function anyReference (targets: readonly string[]): Arbitrary<FhirElement> {
   const local = fc
     .tuple(fc.constantFrom(...(targets.length === 0 ? resourceTypes : targets)), idText)
     .map(([type, id]) => `${type}/${id}`)
@@ -138,7 +138,7 @@ function reference (targets: readonly string[]): Arbitrary<FhirElement> {
   )
 }
 
-function coding ({ codings, bound }: Part): Arbitrary<FhirElement> {
+function anyCoding ({ codings, bound }: Part): Arbitrary<FhirElement> {
   const known = codings.slice(0, 40).map(({ system, code, display }) => withoutAbsent({ system, code, display }))
   const unknown = fc.oneof(
     record({
@@ -157,16 +157,16 @@ function coding ({ codings, bound }: Part): Arbitrary<FhirElement> {
   return bound ? fc.constantFrom(...known) : fc.oneof(fc.constantFrom(...known), unknown)
 }
 
-function concept (part: Part): Arbitrary<FhirElement> {
+function anyConcept (part: Part): Arbitrary<FhirElement> {
   return fc.oneof(
     ...part.bound && part.codings.length > 0 ? [] : [record({ text: word })],
-    record({ coding: fc.array(coding(part), { minLength: 1, maxLength: 3 }) }),
-    record({ text: word, coding: fc.array(coding(part), { minLength: 1, maxLength: 2 }), extension: extensions }),
+    record({ coding: fc.array(anyCoding(part), { minLength: 1, maxLength: 3 }) }),
+    record({ text: word, coding: fc.array(anyCoding(part), { minLength: 1, maxLength: 2 }), extension: extensions }),
     record({ extension: extensions })
   )
 }
 
-const quantity = (more: Readonly<Record<string, Arbitrary<unknown>>> = {}): Arbitrary<FhirElement> =>
+const anyQuantity = (more: Readonly<Record<string, Arbitrary<unknown>>> = {}): Arbitrary<FhirElement> =>
   fc.oneof(
     record({ value: decimalNumber, unit: word, ...more }),
     record({
@@ -185,12 +185,12 @@ const nonNegative = fc.integer({ min: 1, max: 90 })
 
 /** The datatypes whose own invariants a part-by-part generator would break. */
 const datatypes: Readonly<Record<string, (part: Part, type: PartType) => Arbitrary<FhirElement>>> = {
-  Reference: (_, { targets }) => reference(targets),
-  Coding: coding,
-  CodeableConcept: concept,
-  Quantity: () => quantity(comparator),
-  MoneyQuantity: () => quantity(),
-  SimpleQuantity: () => quantity(),
+  Reference: (_, { targets }) => anyReference(targets),
+  Coding: anyCoding,
+  CodeableConcept: anyConcept,
+  Quantity: () => anyQuantity(comparator),
+  MoneyQuantity: () => anyQuantity(),
+  SimpleQuantity: () => anyQuantity(),
   Count: () => record({ value: nonNegative, system: fc.constant('http://unitsofmeasure.org'), code: fc.constant('1') }),
   Age: () =>
     record({ value: nonNegative, system: fc.constant('http://unitsofmeasure.org'), code: fc.constantFrom('a', 'mo') }),
@@ -219,7 +219,10 @@ const datatypes: Readonly<Record<string, (part: Part, type: PartType) => Arbitra
       record({ low: fc.constant({ value: new ExactNumber('1.0') }) })
     ),
   Ratio: () =>
-    fc.oneof(record({ numerator: quantity(comparator), denominator: quantity() }), record({ extension: extensions })),
+    fc.oneof(
+      record({ numerator: anyQuantity(comparator), denominator: anyQuantity() }),
+      record({ extension: extensions })
+    ),
   Timing: () =>
     fc.oneof(
       fc.constant({ repeat: { frequency: 2, period: 1, periodUnit: 'd' } }),
@@ -238,29 +241,29 @@ const datatypes: Readonly<Record<string, (part: Part, type: PartType) => Arbitra
 const elements = new Map<string, Arbitrary<FhirElement>>()
 
 /** An element of a type at a depth, at times with an id and extensions. */
-function element (path: string, depth: number): Arbitrary<FhirElement> {
+function anyElement (path: string, depth: number): Arbitrary<FhirElement> {
   const key = `${path} ${depth}`
   const known = elements.get(key)
   if (known !== undefined) return known
   const percent = presence[depth] ?? 0
-  const members = partsOf(path)
+  const members = listParts(path)
     .filter(part => part.required || percent > 0)
     .filter(part => !['meta', 'text'].includes(part.name) || depth > 0)
-    .map(part => part.required ? member(part, depth) : some(percent, member(part, depth)))
+    .map(part => part.required ? anyMember(part, depth) : optional(percent, anyMember(part, depth)))
   const made = fc
-    .tuple(some(15, idText), some(25, extensions), ...members)
+    .tuple(optional(15, idText), optional(25, extensions), ...members)
     .map(([id, extension, ...parts]) => withoutAbsent(Object.assign({ id, extension }, ...parts)))
-    .map(whole =>
-      Object.keys(whole).every(name => name === 'id')
+    .map(content =>
+      Object.keys(content).every(name => name === 'id')
         ? { extension: [{ url: 'http://example.org/empty', valueBoolean: true }] }
-        : whole
+        : content
     )
   elements.set(key, made)
   return made
 }
 
 /** A part under its name, with the sibling of a primitive. */
-function member (part: Part, depth: number): Arbitrary<FhirElement> {
+function anyMember (part: Part, depth: number): Arbitrary<FhirElement> {
   const choice = part.name.endsWith('[x]')
   // Of the open types (Extension.value, Task.input.value) a few stand for all fifty.
   const types =
@@ -270,26 +273,26 @@ function member (part: Part, depth: number): Arbitrary<FhirElement> {
       )
       : part.types
   return fc.oneof(...types.map(type => {
-    const name = choice ? choiceName(part, type.code) : part.name
-    const value = valueOf(part, type, depth)
+    const name = choice ? toChoiceName(part, type.code) : part.name
+    const value = anyValue(part, type, depth)
     if (!isPrimitive(type.code)) {
       return (part.many ? fc.array(value, { minLength: 1, maxLength: depth < 2 ? 3 : 2 }) : value).map(value => ({
         [name]: value
       }))
     }
-    return part.many ? primitiveList(name, value) : primitive(name, value, part.required)
+    return part.many ? anyPrimitiveList(name, value) : anyPrimitive(name, value, part.required)
   }))
 }
 
-function valueOf (part: Part, type: PartType, depth: number): Arbitrary<unknown> {
+function anyValue (part: Part, type: PartType, depth: number): Arbitrary<unknown> {
   if (type.code === 'code' && part.bound && part.codings.length > 0) {
     return fc.constantFrom(...part.codings.map(({ code }) => code))
   }
   const known = primitives[type.code] ?? datatypes[type.code]?.(part, type)
-  return known ?? fc.constant(undefined).chain(() => element(type.code, depth + 1))
+  return known ?? fc.constant(undefined).chain(() => anyElement(type.code, depth + 1))
 }
 
-function primitive (name: string, value: Arbitrary<unknown>, required: boolean): Arbitrary<FhirElement> {
+function anyPrimitive (name: string, value: Arbitrary<unknown>, required: boolean): Arbitrary<FhirElement> {
   const plain = value.map(value => ({ [name]: value }))
   const both = fc.tuple(value, primitiveExtra).map(([value, extra]) => ({ [name]: value, [`_${name}`]: extra }))
   const alone = primitiveExtra.map(extra => ({ [`_${name}`]: extra }))
@@ -301,11 +304,11 @@ function primitive (name: string, value: Arbitrary<unknown>, required: boolean):
 }
 
 /** A list of primitives whose extras stand in a second list at the same places; a place may hold an extra alone. */
-function primitiveList (name: string, value: Arbitrary<unknown>): Arbitrary<FhirElement> {
-  const items = (least: number, item: Arbitrary<[unknown, unknown]>) =>
+function anyPrimitiveList (name: string, value: Arbitrary<unknown>): Arbitrary<FhirElement> {
+  const anyItems = (least: number, item: Arbitrary<[unknown, unknown]>) =>
     fc.array(item, { minLength: least, maxLength: 3 })
-  const plain = items(1, fc.tuple(value, fc.constant(null)))
-  const extended = items(
+  const plain = anyItems(1, fc.tuple(value, fc.constant(null)))
+  const extended = anyItems(
     1,
     fc.oneof(
       { weight: 3, arbitrary: fc.tuple(value, fc.constant(null)) },

@@ -4,42 +4,42 @@ import { deepEqual, type Element } from '../../src/mappings/core/element.js'
 import { isElement, itemsAt } from '../../src/mappings/core/path.js'
 
 /** Each place where something changed that the field does not show; empty when the change was clean. */
-export function strays (element: Element, before: FhirElement, after: FhirElement): string[] {
-  return strayMembers(before, after, {
+export function findStrayChanges (element: Element, before: FhirElement, after: FhirElement): string[] {
+  return findStrayMembers(before, after, {
     element,
     steps: element.path.split('.'),
-    way: '',
-    whole: holder => holder as FhirElement
+    path: '',
+    rebuild: holder => holder as FhirElement
   })
 }
 
-interface Place {
+interface Position {
   readonly element: Element
   readonly steps: readonly string[]
-  readonly way: string
+  readonly path: string
   /** The resource as it was before, with another value at this place. */
-  readonly whole: (value: unknown) => FhirElement
+  readonly rebuild: (value: unknown) => FhirElement
 }
 
-function strayMembers (before: FhirElement, after: FhirElement, place: Place): string[] {
-  const [name, ...further] = place.steps as [string, ...string[]]
+function findStrayMembers (before: FhirElement, after: FhirElement, position: Position): string[] {
+  const [name, ...further] = position.steps as [string, ...string[]]
   const names = new Set([...Object.keys(before), ...Object.keys(after)])
   const others = [...names].filter(
-    other => other !== name && !deepEqual(before[other], after[other]) && !isOwned(other, place, { before, after })
+    other => other !== name && !deepEqual(before[other], after[other]) && !isOwned(other, position, { before, after })
   )
   const inner = {
-    ...place,
+    ...position,
     steps: further,
-    way: `${place.way}.${name}`,
-    whole: (value: unknown) => place.whole({ ...before, [name]: value })
+    way: `${position.path}.${name}`,
+    whole: (value: unknown) => position.rebuild({ ...before, [name]: value })
   }
-  return [...others.map(other => `${place.way}.${other} changed`), ...strayValues(before[name], after[name], inner)]
+  return [...others.map(other => `${position.path}.${other} changed`), ...findStrayValues(before[name], after[name], inner)]
 }
 
 /** Members that change with the field by design: rival choices, extras that move with their list, a name's old text. */
 function isOwned (
   other: string,
-  { element, steps, way }: Place,
+  { element, steps, path }: Position,
   { before, after }: { before: FhirElement; after: FhirElement }
 ): boolean {
   const [name, ...further] = steps as [string, ...string[]]
@@ -53,7 +53,7 @@ function isOwned (
     other.replace(/^_/, '').startsWith(name) &&
     before[name] === undefined
   ) { return true }
-  if (/^\.name\[/.test(way) && ['text', '_text'].includes(other)) return after[other] === undefined
+  if (/^\.name\[/.test(path) && ['text', '_text'].includes(other)) return after[other] === undefined
   return other === `_${name}` && areExtrasInStep(name, before, after)
 }
 
@@ -64,38 +64,39 @@ const isOfTitle = (path: string, other: string): boolean =>
 /** Whether each primitive of a list that stands once before and after still has its own extra. */
 function areExtrasInStep (name: string, before: FhirElement, after: FhirElement): boolean {
   const [old, now] = [before, after].map(holder => ({
-    values: listOf(holder[name]),
-    extras: listOf(holder[`_${name}`])
+    values: toList(holder[name]),
+    extras: toList(holder[`_${name}`])
   })) as [Extended, Extended]
-  const once = ({ values }: Extended, value: unknown): boolean => values.filter(other => other === value).length === 1
-  return now.values.every((value, i) => value === null || !once(now, value) || !once(old, value) ||
+  const isUnique = ({ values }: Extended, value: unknown): boolean =>
+    values.filter(other => other === value).length === 1
+  return now.values.every((value, i) => value === null || !isUnique(now, value) || !isUnique(old, value) ||
     deepEqual(now.extras[i] ?? null, old.extras[old.values.indexOf(value)] ?? null))
 }
 
 interface Extended { readonly values: readonly unknown[], readonly extras: readonly unknown[] }
 
-const listOf = (value: unknown): readonly unknown[] => Array.isArray(value) ? value : []
+const toList = (value: unknown): readonly unknown[] => Array.isArray(value) ? value : []
 
-function strayValues (before: unknown, after: unknown, place: Place): string[] {
+function findStrayValues (before: unknown, after: unknown, position: Position): string[] {
   if (before === after) return []
-  if (Array.isArray(before) || Array.isArray(after)) return strayItems(listOf(before), listOf(after), place)
-  if (place.steps.length === 0) return []
-  return strayMembers(isElement(before) ? before : {}, isElement(after) ? after : {}, place)
+  if (Array.isArray(before) || Array.isArray(after)) return findStrayItems(toList(before), toList(after), position)
+  if (position.steps.length === 0) return []
+  return findStrayMembers(isElement(before) ? before : {}, isElement(after) ? after : {}, position)
 }
 
-function strayItems (before: readonly unknown[], after: readonly unknown[], place: Place): string[] {
-  if (place.steps.length === 0) return lostItems(before, after, place)
+function findStrayItems (before: readonly unknown[], after: readonly unknown[], position: Position): string[] {
+  if (position.steps.length === 0) return findLostItems(before, after, position)
   const changed = before.flatMap((item, i) => deepEqual(item, after[i]) ? [] : [i])
   if (after.length > before.length) {
-    return changed.length > 0 || after.length > before.length + 1 ? [`${place.way} changed beside the added item`] : []
+    return changed.length > 0 || after.length > before.length + 1 ? [`${position.path} changed beside the added item`] : []
   }
-  if (after.length < before.length) return isWithoutOne(before, after) ? [] : [`${place.way} lost more than one item`]
-  if (changed.length !== 1) return [`${place.way} changed in ${changed.length} items`]
+  if (after.length < before.length) return isWithoutOne(before, after) ? [] : [`${position.path} lost more than one item`]
+  if (changed.length !== 1) return [`${position.path} changed in ${changed.length} items`]
   const i = changed[0]!
-  return strayValues(before[i], after[i], {
-    ...place,
-    way: `${place.way}[${i}]`,
-    whole: item => place.whole(before.with(i, item))
+  return findStrayValues(before[i], after[i], {
+    ...position,
+    path: `${position.path}[${i}]`,
+    rebuild: item => position.rebuild(before.with(i, item))
   })
 }
 
@@ -103,13 +104,13 @@ const isWithoutOne = (before: readonly unknown[], after: readonly unknown[]): bo
   before.some((_, i) => deepEqual(before.toSpliced(i, 1), after))
 
 /** Items of the field's own list that it does not show and that are gone or have another order. */
-function lostItems (before: readonly unknown[], after: readonly unknown[], place: Place): string[] {
+function findLostItems (before: readonly unknown[], after: readonly unknown[], position: Position): string[] {
   let from = 0
-  for (const item of before.filter((_, i) => !isShown(before, i, place))) {
+  for (const item of before.filter((_, i) => !isShown(before, i, position))) {
     const found = after.findIndex(
-      (other, i) => i >= from && (deepEqual(other, item) || deepEqual(beside(other, place), item))
+      (other, i) => i >= from && (deepEqual(other, item) || deepEqual(withoutShownPart(other, position), item))
     )
-    if (found < 0) return [`${place.way} lost an item that the field does not show`]
+    if (found < 0) return [`${position.path} lost an item that the field does not show`]
     from = found + 1
   }
   return []
@@ -118,15 +119,15 @@ function lostItems (before: readonly unknown[], after: readonly unknown[], place
 /**
  * What an item has beside what the field shows of it: an item that the field did not show may have become part of it.
  */
-function beside (item: unknown, { element, whole }: Place): unknown {
-  return itemsAt(element.write(whole([item]), undefined), element.path)[0]
+function withoutShownPart (item: unknown, { element, rebuild }: Position): unknown {
+  return itemsAt(element.write(rebuild([item]), undefined), element.path)[0]
 }
 
-function isShown (items: readonly unknown[], place: number, { element, whole }: Place): boolean {
-  const canBe = (item: unknown): boolean => element.read(whole([item, ...isLaterGiven ? [item] : []])) !== undefined
-  const isLaterGiven = element.path === 'name.given' && element.read(whole(['A'])) === undefined
-  const isFirst = !items.slice(0, place).some(canBe)
-  return canBe(items[place]) && (isLaterGiven ? !isFirst : isFirst || isList(element))
+function isShown (items: readonly unknown[], index: number, { element, rebuild }: Position): boolean {
+  const canBe = (item: unknown): boolean => element.read(rebuild([item, ...isLaterGiven ? [item] : []])) !== undefined
+  const isLaterGiven = element.path === 'name.given' && element.read(rebuild(['A'])) === undefined
+  const isFirst = !items.slice(0, index).some(canBe)
+  return canBe(items[index]) && (isLaterGiven ? !isFirst : isFirst || isList(element))
 }
 
 /** Whether a field shows all items of a list. */

@@ -4,13 +4,13 @@ import { openDatabase } from '../../src/control-plane/store/database.js'
 import { up } from '../../src/control-plane/store/migrations/005-states-that-gateways-take.js'
 import { openControlStore } from '../../src/control-plane/store/store.js'
 import { recordQuota } from '../../src/limits/record-quota.js'
-import { ledgerLines } from '../../src/limits/usage-ledger/file.js'
+import { readLedgerLines } from '../../src/limits/usage-ledger/file.js'
 import { MonthlyUsage } from '../../src/limits/usage-ledger/month-counts.js'
 import { startGateway } from '../harness/gateway.js'
 import { startWatched } from '../harness/recording-backend.js'
 import { startTestSandbox } from '../harness/sandbox.js'
-import { importer, ndjson } from '../jobs/importing.js'
-import { ledgerPlace, openLedger } from './usage-samples.js'
+import { createImporter, toNdjson } from '../jobs/importing.js'
+import { createLedgerPath, openLedger } from './usage-samples.js'
 
 const plans = {
   sandbox: { requestsPerMinute: null, requestsPerMonth: 100, overage: false },
@@ -30,10 +30,10 @@ for (const { from, change, how } of [
     t.after(() => watched.close())
     const gateway = await startGateway(t, { plans, fhirUrl: watched.url })
     const { secret, tenantId } = await gateway.createKey({ plan: from, mode: 'live' })
-    const client = importer(gateway, secret)
+    const client = createImporter(gateway, secret)
     const transaction = watched.hold('request', 'POST')
     const started = await client.send(
-      ndjson([...Array(lines).keys()].map(at => ({ firstName: 'Ada', lastName: `N${at}` }))),
+      toNdjson([...Array(lines).keys()].map(at => ({ firstName: 'Ada', lastName: `N${at}` }))),
       '?resourceType=patients'
     )
     const held = await transaction
@@ -41,8 +41,8 @@ for (const { from, change, how } of [
     await gateway.catchUp()
     t.match(await client.get('/patients'), { status: 429, body: { code: 'MONTHLY_QUOTA_EXCEEDED' } })
     await held.pass()
-    const { id } = await client.ended(started.body.data.jobId)
-    const results = await client.results(id)
+    const { id } = await client.waitForEnd(started.body.data.jobId)
+    const results = await client.fetchResults(id)
     const written = results.filter(({ status }) => status === 'created')
     t.ok(written.length > 0 && written.length < lines, `${written.length} lines had their place before the change`)
     t.ok(results.every(({ status, code }) => status === 'created' || code === 'MONTHLY_QUOTA_EXCEEDED'))
@@ -59,10 +59,10 @@ t.test(
   async t => {
     const gateway = await startGateway(t, { plans: smallMonth })
     const { secret } = await gateway.createKey()
-    const { job, results } = await importer(gateway, secret).run(people, '?resourceType=patients')
+    const { job, results } = await createImporter(gateway, secret).run(people, '?resourceType=patients')
     t.match(job, { status: 'completed', processedRecords: 5 })
     t.match(results.at(-1), { code: 'SANDBOX_QUOTA_EXCEEDED' })
-    const ask = async (path: string, method: 'GET' | 'HEAD' | 'DELETE' = 'GET') =>
+    const sendRequest = async (path: string, method: 'GET' | 'HEAD' | 'DELETE' = 'GET') =>
       await gateway.inject({ method, url: `/v1/${path}`, headers: { 'x-api-key': secret } })
     for (const path of [
       `bulk/jobs/${job.id}`,
@@ -72,7 +72,7 @@ t.test(
       `fhir/_import/${job.id}`
     ]) {
       for (const method of ['GET', 'HEAD'] as const) {
-        const response = await ask(path, method)
+        const response = await sendRequest(path, method)
         t.match(
           [response.statusCode, response.headers['x-quota-used'], response.headers['x-quota-overage']],
           [200, '4', undefined],
@@ -80,10 +80,10 @@ t.test(
         )
       }
     }
-    t.match((await ask('usage')).json().data, { used: 4, remaining: 0, overage: 0 })
-    t.equal((await ask(`bulk/jobs/${job.id}/files/Patient.ndjson`)).statusCode, 404, 'an import has no files')
-    t.equal((await ask('patients')).statusCode, 429)
-    t.equal((await ask('bulk/export')).statusCode, 429, 'what is not there is no way past the month')
+    t.match((await sendRequest('usage')).json().data, { used: 4, remaining: 0, overage: 0 })
+    t.equal((await sendRequest(`bulk/jobs/${job.id}/files/Patient.ndjson`)).statusCode, 404, 'an import has no files')
+    t.equal((await sendRequest('patients')).statusCode, 429)
+    t.equal((await sendRequest('bulk/export')).statusCode, 429, 'what is not there is no way past the month')
     t.equal(
       (
         await gateway.inject({
@@ -95,7 +95,7 @@ t.test(
       ).statusCode,
       429
     )
-    t.equal((await ask(`bulk/jobs/${job.id}`, 'DELETE')).statusCode, 200)
+    t.equal((await sendRequest(`bulk/jobs/${job.id}`, 'DELETE')).statusCode, 200)
   }
 )
 
@@ -117,7 +117,7 @@ const smallMonthWithOverage = { pro: { requestsPerMinute: null, requestsPerMonth
 t.test(
   'a record counts in the month and hour in which it took its place, though its result comes in the next',
   async t => {
-    const file = ledgerPlace(t)
+    const file = createLedgerPath(t)
     const ledger = openLedger(t, file)
     const months = new MonthlyUsage({ ledger })
     let now = '2030-01-31T23:59:59.900Z'
@@ -130,13 +130,13 @@ t.test(
     })(owner)
     const early = [quota.take(), quota.take(), quota.take()]
     now = '2030-02-01T00:00:00.200Z'
-    const late = quota.take()
+    const later = quota.take()
     quota.count(
-      [...early, late].map(reservation => ({ reservation, type: 'Patient', interaction: 'create', status: 201 }))
+      [...early, later].map(reservation => ({ reservation, type: 'Patient', interaction: 'create', status: 201 }))
     )
     await ledger.flush()
     t.strictSame(
-      new Set(ledgerLines(file).map(({ hour, isOverage, count, lastAt }) => ({ hour, isOverage, count, lastAt }))),
+      new Set(readLedgerLines(file).map(({ hour, isOverage, count, lastAt }) => ({ hour, isOverage, count, lastAt }))),
       new Set([
         { hour: '2030-01-31T23:00:00Z', isOverage: false, count: 2, lastAt: '2030-01-31T23:59:59.900Z' },
         { hour: '2030-01-31T23:00:00Z', isOverage: true, count: 1, lastAt: '2030-01-31T23:59:59.900Z' },
@@ -144,8 +144,8 @@ t.test(
       ])
     )
     for (const month of ['2030-01', '2030-02']) {
-      const { own, others } = ledger.monthOf(owner, month)
-      t.equal(months.used(owner, month), own + others, `what is in memory and what is on the disk of ${month} agree`)
+      const { own, others } = ledger.getMonthCount(owner, month)
+      t.equal(months.countUsed(owner, month), own + others, `what is in memory and what is on the disk of ${month} agree`)
     }
   }
 )
@@ -158,14 +158,14 @@ t.test(
     const { secret } = await createKey({ plan: 'sandbox' })
     const get = (key?: string) =>
       inject({ url: '/v1/patients', headers: key === undefined ? {} : { 'x-api-key': key } })
-    const statusesOf = async (key?: string) =>
+    const getStatuses = async (key?: string) =>
       [await get(key), await get(key), await get(key)].map(({ statusCode }) => statusCode)
 
     let [wall, engine] = [Date.now(), performance.now()]
     t.intercept(Date, 'now', { value: () => wall })
     t.intercept(performance, 'now', { value: () => engine })
-    t.strictSame(await statusesOf(secret), [200, 200, 429])
-    t.strictSame(await statusesOf(), [401, 401, 429])
+    t.strictSame(await getStatuses(secret), [200, 200, 429])
+    t.strictSame(await getStatuses(), [401, 401, 429])
 
     wall -= 3_600_000
     for (const key of [secret, undefined]) {
@@ -174,8 +174,8 @@ t.test(
     }
     wall += 60_001
     engine += 60_001
-    t.strictSame(await statusesOf(secret), [200, 200, 429], 'an organization')
-    t.strictSame(await statusesOf(), [401, 401, 429], 'an address')
+    t.strictSame(await getStatuses(secret), [200, 200, 429], 'an organization')
+    t.strictSame(await getStatuses(), [401, 401, 429], 'an address')
   }
 )
 
@@ -200,11 +200,11 @@ t.test('what was used in the first second of an hour is told at once', async t =
     lastAt: '2030-01-16T12:00:00.000Z'
   } as const
   await store.usage.apply({ ledgerId: 'ledger-a', number: 1, batchId: 'batch-1', lines: [line] }, 'one')
-  const requests = async (to: string) =>
-    (await store.usage.totals({ tenantId: 'org-a', from: new Date('2030-01-16T00:00:00Z'), to: new Date(to) }))
+  const countRequests = async (to: string) =>
+    (await store.usage.sumUsage({ tenantId: 'org-a', from: new Date('2030-01-16T00:00:00Z'), to: new Date(to) }))
       .totals[0]!.requests
-  t.equal(await requests('2030-01-16T12:00:00.001Z'), 7)
-  t.equal(await requests('2030-01-16T12:00:00.000Z'), 0, 'the end itself is left out')
+  t.equal(await countRequests('2030-01-16T12:00:00.001Z'), 7)
+  t.equal(await countRequests('2030-01-16T12:00:00.000Z'), 0, 'the end itself is left out')
 })
 
 // Gateways were told whether an organization had overage by the plans of the day on which it was changed last: once a
@@ -218,15 +218,15 @@ t.test('gateways are told who switched overage off, and go by the plans that the
     { name: 'Hospital', plan: 'tiny', overage: false },
     'ann'
   )
-  const told = async () =>
+  const getReportedOverage = async () =>
     Object.fromEntries(
-      (await before.changesAfter({ feedId: '', seq: 0 }, 100)).changes.map(({ state }) => [
+      (await before.listChangesAfter({ feedId: '', seq: 0 }, 100)).changes.map(({ state }) => [
         state.tenantId,
         'overage' in state && state.overage
       ])
     )
   t.equal((await before.organizations.find(tenantId)).overage, false)
-  t.strictSame(await told(), { [tenantId]: true, [other]: false })
+  t.strictSame(await getReportedOverage(), { [tenantId]: true, [other]: false })
 
   const { db, close } = await openDatabase({ file })
   t.teardown(close)
@@ -237,10 +237,10 @@ t.test('gateways are told who switched overage off, and go by the plans that the
     .where('entity', '=', tenantId)
     .execute()
   await up(db)
-  t.strictSame(await told(), { [tenantId]: true, [other]: false }, 'what was told before is told anew')
+  t.strictSame(await getReportedOverage(), { [tenantId]: true, [other]: false }, 'what was told before is told anew')
   t.match(
     (
-      await before.changesAfter(
+      await before.listChangesAfter(
         { feedId: (await db.selectFrom('feed').select('feedId').executeTakeFirstOrThrow()).feedId, seq },
         100
       )

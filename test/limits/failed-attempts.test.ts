@@ -1,5 +1,5 @@
 import t from 'tap'
-import { newSecret } from '../../src/keys/secret.js'
+import { generateSecret } from '../../src/keys/secret.js'
 import { startGateway } from '../harness/gateway.js'
 
 const limits = { failedAttemptsPerMinute: 3 }
@@ -11,7 +11,7 @@ t.test(
     const { secret } = await createKey()
     const get = (key: string | undefined, url = '/v1/patients') =>
       inject({ url, headers: key === undefined ? {} : { 'x-api-key': key } })
-    const attempts = [undefined, 'nonsense', newSecret('test'), newSecret('live'), undefined, `${secret}x`]
+    const attempts = [undefined, 'nonsense', generateSecret('test'), generateSecret('live'), undefined, `${secret}x`]
     const statuses: number[] = []
     for (const attempt of attempts) {
       statuses.push((await get(attempt)).statusCode)
@@ -32,15 +32,15 @@ t.test(
 
 t.test('attempts are counted by address, IPv6 by its network', async t => {
   const { inject } = await startGateway(t, { config: { limits } })
-  const from = async (remoteAddress: string) => (await inject({ url: '/v1/patients', remoteAddress })).statusCode
-  for (let i = 0; i < 3; i++) await from(`2001:db8::${i}`)
-  t.equal(await from('2001:db8::99'), 429)
-  t.equal(await from('2001:db8:0:1::1'), 401)
-  t.equal(await from('192.0.2.1'), 401)
+  const getStatusFrom = async (remoteAddress: string) => (await inject({ url: '/v1/patients', remoteAddress })).statusCode
+  for (let i = 0; i < 3; i++) await getStatusFrom(`2001:db8::${i}`)
+  t.equal(await getStatusFrom('2001:db8::99'), 429)
+  t.equal(await getStatusFrom('2001:db8:0:1::1'), 401)
+  t.equal(await getStatusFrom('192.0.2.1'), 401)
 })
 
 t.test('the address in X-Forwarded-For is believed of a trusted proxy alone', async t => {
-  const statuses = async (settings: object, proxy: string) => {
+  const collectStatuses = async (settings: object, proxy: string) => {
     const { inject } = await startGateway(t, { config: { limits, ...settings } })
     const found: number[] = []
     for (let i = 0; i < 5; i++) {
@@ -51,9 +51,9 @@ t.test('the address in X-Forwarded-For is believed of a trusted proxy alone', as
     }
     return found
   }
-  t.strictSame(await statuses({}, '10.0.0.7'), [401, 401, 401, 429, 429], 'nobody is trusted by default')
-  t.strictSame(await statuses({ trustedProxies: '10.0.0.0/8, ::1' }, '10.0.0.7'), [401, 401, 401, 401, 401])
-  t.strictSame(await statuses({ trustedProxies: '10.0.0.0/8, ::1' }, '203.0.113.9'), [401, 401, 401, 429, 429])
+  t.strictSame(await collectStatuses({}, '10.0.0.7'), [401, 401, 401, 429, 429], 'nobody is trusted by default')
+  t.strictSame(await collectStatuses({ trustedProxies: '10.0.0.0/8, ::1' }, '10.0.0.7'), [401, 401, 401, 401, 401])
+  t.strictSame(await collectStatuses({ trustedProxies: '10.0.0.0/8, ::1' }, '203.0.113.9'), [401, 401, 401, 429, 429])
 })
 
 t.test('what is no address or network is a mistake of the configuration', async t => {

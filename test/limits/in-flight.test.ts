@@ -17,7 +17,7 @@ import { startGateway, type GatewaySettings } from '../harness/gateway.js'
 const closesAtOnce = { forceCloseConnections: true } as const
 
 /** A datastore that holds every request until it is let go, and answers then that nothing was found. */
-async function holdingStore (t: Test) {
+async function startHoldingDatastore (t: Test) {
   const held: Array<{ readonly url: string, readonly response: ServerResponse }> = []
   const server = createServer(({ url = '' }, response) => {
     if (url.endsWith('-probe')) return response.writeHead(404).end()
@@ -25,20 +25,20 @@ async function holdingStore (t: Test) {
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')
   t.teardown(() => { server.close(); server.closeAllConnections() })
-  const answer = ({ response }: (typeof held)[number]) =>
+  const respond = ({ response }: (typeof held)[number]) =>
     response.writeHead(404, { 'content-type': 'application/fhir+json' }).end('{"resourceType":"OperationOutcome"}')
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/fhir`,
     held,
     /** Resolves when so many are held. */
     holds: async (count: number) => { while (held.length < count) await pause(5) },
-    letGo: (which = held.length) => held.splice(0, which).forEach(answer),
-    letGoOf: (part: string) => answer(held.splice(held.findIndex(({ url }) => url.includes(part)), 1)[0]!)
+    letGo: (which = held.length) => held.splice(0, which).forEach(respond),
+    letGoOf: (part: string) => respond(held.splice(held.findIndex(({ url }) => url.includes(part)), 1)[0]!)
   }
 }
 
-async function crowded (t: Test, settings: GatewaySettings = {}) {
-  const store = await holdingStore(t)
+async function startCrowded (t: Test, settings: GatewaySettings = {}) {
+  const store = await startHoldingDatastore(t)
   const gateway = await startGateway(t, {
     fhirUrl: store.url,
     config: { limits: { inFlightPerOrganization: 3 } },
@@ -47,21 +47,21 @@ async function crowded (t: Test, settings: GatewaySettings = {}) {
   const requests: unknown[] = []
   gateway.app.server.on('request', ({ url }) => { requests.push(url) })
   /** Resolves when so many requests came to the gateway, and have a place or wait for one. */
-  const came = async (count: number) => {
+  const waitForRequests = async (count: number) => {
     while (requests.length < count) await pause(5)
     await pause(5)
   }
   const get = (secret: string, id = 'some', signal?: AbortSignal) =>
     fetch(`${gateway.url}/v1/patients/${id}`, { headers: { 'x-api-key': secret }, signal })
-  return { ...gateway, store, get, came }
+  return { ...gateway, store, get, waitForRequests }
 }
 
 t.test('while one organization has all its places taken and more waiting, another one is answered', async t => {
-  const { createKey, store, get } = await crowded(t)
+  const { createKey, store, get } = await startCrowded(t)
   const [greedy, other] = [await createKey(), await createKey()]
   const requested = Array.from({ length: 20 }, () => get(greedy.secret))
   await store.holds(3)
-  const answered = get(other.secret, 'other')
+  const response = get(other.secret, 'other')
   await store.holds(4)
   t.strictSame(
     store.held.map(({ url }) => url.includes('other')),
@@ -69,7 +69,7 @@ t.test('while one organization has all its places taken and more waiting, anothe
     'three of the one, and then the other'
   )
   store.letGoOf('other')
-  t.equal((await answered).status, 404)
+  t.equal((await response).status, 404)
   t.equal(store.held.length, 3, 'the first three are still being worked on')
   for (let rest = 20; rest > 0; rest -= 3) {
     await store.holds(Math.min(3, rest))
@@ -83,7 +83,7 @@ t.test('while one organization has all its places taken and more waiting, anothe
 })
 
 t.test('test and live keys of an organization have places of their own', async t => {
-  const { createKey, store, get } = await crowded(t)
+  const { createKey, store, get } = await startCrowded(t)
   const live = await createKey({ mode: 'live' })
   const test = await createKey({ tenantId: live.tenantId })
   const requested = [...Array.from({ length: 5 }, () => get(live.secret)), get(test.secret, 'test')]
@@ -96,7 +96,7 @@ t.test('test and live keys of an organization have places of their own', async t
 })
 
 t.test('a place is free again however its request ended', async t => {
-  const { createKey, store, get, url } = await crowded(t, {
+  const { createKey, store, get, url } = await startCrowded(t, {
     config: { limits: { inFlightPerOrganization: 1 }, datastores: {} }
   })
   const { secret } = await createKey()
@@ -147,17 +147,19 @@ t.test('a place is free again however its request ended', async t => {
 t.test(
   'a client that is gone keeps its place until its work has ended, and one that waits leaves the line',
   async t => {
-    const { createKey, store, get, came } = await crowded(t, { config: { limits: { inFlightPerOrganization: 1 } } })
+    const { createKey, store, get, waitForRequests } = await startCrowded(t, {
+      config: { limits: { inFlightPerOrganization: 1 } }
+    })
     const { secret } = await createKey()
     const leaving = new AbortController()
     const first = get(secret, 'first', leaving.signal)
     const gone = Promise.allSettled([first, store.holds(1).then(() => get(secret, 'second', leaving.signal))])
     await store.holds(1)
-    await came(2)
+    await waitForRequests(2)
     leaving.abort()
     await gone
     const third = get(secret, 'third')
-    await came(3)
+    await waitForRequests(3)
     await pause(100)
     t.strictSame(
       store.held.map(({ url }) => /first|second|third/.exec(url)?.[0]),
@@ -173,7 +175,7 @@ t.test(
 )
 
 t.test('an answer that is streamed keeps its place until it is out, or its client has left, or it breaks', async t => {
-  const places = new FairConcurrencyLimiter({ permits: 1 })
+  const limiter = new FairConcurrencyLimiter({ permits: 1 })
   const pool = { tenantId: 'a', mode: 'test' } as const
   const app = fastify(closesAtOnce)
   t.teardown(() => app.close())
@@ -183,7 +185,7 @@ t.test('an answer that is streamed keeps its place until it is out, or its clien
       request.caller = { ...pool, keyId: 'k', keyName: 'k', plan: 'pro', overage: false, scopes: ['*'] }
     })
   }, { name: 'authenticate' }))
-  await app.register(inFlight, { concurrency: places })
+  await app.register(inFlight, { concurrency: limiter })
   let source = new PassThrough()
   app.get('/', async (_, reply) => reply.send(source))
   const url = await app.listen({ host: '127.0.0.1', port: 0 })
@@ -199,7 +201,7 @@ t.test('an answer that is streamed keeps its place until it is out, or its clien
     const { body } = await fetch(url, { signal: leaving.signal })
     const reader = body!.getReader()
     await reader.read()
-    const next = places.acquire(pool)
+    const next = limiter.acquire(pool)
     t.type(next.isAdmitted, Promise, 'while it streams, the next one waits')
     end(leaving)
     t.equal(await next.isAdmitted, true, `${how}, and the place is the next one's`)
@@ -209,7 +211,7 @@ t.test('an answer that is streamed keeps its place until it is out, or its clien
 })
 
 t.test('a client that is gone before it is known who it is keeps no place', async t => {
-  const places = new FairConcurrencyLimiter({ permits: 1 })
+  const limiter = new FairConcurrencyLimiter({ permits: 1 })
   const pool = { tenantId: 'a', mode: 'test' } as const
   const app = fastify(closesAtOnce)
   t.teardown(() => app.close())
@@ -223,7 +225,7 @@ t.test('a client that is gone before it is known who it is keeps no place', asyn
       request.caller = { ...pool, keyId: 'k', keyName: 'k', plan: 'pro', overage: false, scopes: ['*'] }
     })
   }, { name: 'authenticate' }))
-  await app.register(inFlight, { concurrency: places })
+  await app.register(inFlight, { concurrency: limiter })
   const worked = new Promise<void>(resolve => app.get('/', async () => {
     resolve()
     return 'done'
@@ -231,7 +233,7 @@ t.test('a client that is gone before it is known who it is keeps no place', asyn
   const url = await app.listen({ host: '127.0.0.1', port: 0 })
   await fetch(url, { signal: leaving.signal }).catch(() => {})
   await worked
-  const next = places.acquire(pool)
+  const next = limiter.acquire(pool)
   t.equal(await next.isAdmitted, true)
   next.leave()
 })
@@ -239,11 +241,13 @@ t.test('a client that is gone before it is known who it is keeps no place', asyn
 t.test(
   'where the line is full or too slow, a request is refused with 429 and takes nothing of the minute or the month',
   async t => {
-    const { createKey, store, get, came } = await crowded(t, { config: { limits: { inFlightPerOrganization: 1 } } })
+    const { createKey, store, get, waitForRequests } = await startCrowded(t, {
+      config: { limits: { inFlightPerOrganization: 1 } }
+    })
     const { secret } = await createKey()
     const requested = Array.from({ length: 1 + 32 }, () => get(secret))
     await store.holds(1)
-    await came(1 + 32)
+    await waitForRequests(1 + 32)
     const refused = await get(secret)
     t.equal(refused.status, 429)
     const { code, message, meta } = (await refused.json()) as FailureEnvelope
@@ -265,12 +269,12 @@ t.test(
 
 t.test('who waits too long for a place has none', async t => {
   let clock = 0
-  const places = new FairConcurrencyLimiter({ permits: 1, timeoutMs: 5_000, clock: () => clock })
+  const limiter = new FairConcurrencyLimiter({ permits: 1, timeoutMs: 5_000, clock: () => clock })
   const pool = { tenantId: 'a', mode: 'test' } as const
-  const first = places.acquire(pool)
-  const second = places.acquire(pool)
+  const first = limiter.acquire(pool)
+  const second = limiter.acquire(pool)
   clock = 4_999
-  const third = places.acquire(pool)
+  const third = limiter.acquire(pool)
   clock = 5_000
   t.equal(await second.isAdmitted, false)
   first.leave()
@@ -279,7 +283,7 @@ t.test('who waits too long for a place has none', async t => {
   third.leave()
   first.leave()
   second.leave()
-  const [next, last] = [places.acquire(pool), places.acquire(pool)]
+  const [next, last] = [limiter.acquire(pool), limiter.acquire(pool)]
   t.equal(next.isAdmitted, true)
   t.type(last.isAdmitted, Promise, 'leaving twice frees one place')
   last.leave()
@@ -287,38 +291,38 @@ t.test('who waits too long for a place has none', async t => {
 })
 
 t.test('while others are there, one request of an organization begins in a turn, and all of them do', async t => {
-  const places = new FairConcurrencyLimiter({ permits: 100 })
-  places.acquire({ tenantId: 'b', mode: 'test' }).leave()
+  const limiter = new FairConcurrencyLimiter({ permits: 100 })
+  limiter.acquire({ tenantId: 'b', mode: 'test' }).leave()
   const begun: string[] = []
   const enter = async (tenantId: string) => {
-    const stay = places.acquire({ tenantId, mode: 'test' })
-    await stay.isAdmitted
+    const permit = limiter.acquire({ tenantId, mode: 'test' })
+    await permit.isAdmitted
     begun.push(tenantId)
-    return stay
+    return permit
   }
   const all = Promise.all(['a', 'a', 'a', 'a', 'b', 'a'].map(enter))
   await all
   t.strictSame(begun, ['a', 'b', 'a', 'a', 'a', 'a'])
-  for (const stay of await all) stay.leave()
+  for (const permit of await all) permit.leave()
 })
 
 t.test('only organizations with a request under way take memory', async t => {
-  const places = new FairConcurrencyLimiter({ permits: 2 })
+  const limiter = new FairConcurrencyLimiter({ permits: 2 })
   for (let i = 0; i < 100_000; i++) {
-    places.acquire({ tenantId: `org-${i}`, mode: 'test' }).leave()
+    limiter.acquire({ tenantId: `org-${i}`, mode: 'test' }).leave()
     if (i % 1_000 === 0) await new Promise(setImmediate)
   }
   await new Promise(setImmediate)
-  t.equal(places.pools, 0)
+  t.equal(limiter.pools, 0)
 })
 
 t.test('an organization never has more than its part of a shared datastore, over all it does there', async t => {
-  const store = await holdingStore(t)
+  const store = await startHoldingDatastore(t)
   const backend = new HttpBackend({ name: 'shared', baseUrl: store.url, connections: 4 })
   t.teardown(() => backend.close())
   const shares = new TenantConcurrency()
-  const ask = (tenantId: string) => shares.of(backend, tenantId, 2).send({ method: 'GET', path: `Patient/${tenantId}` })
-  const sent = Promise.all([...Array.from({ length: 6 }, () => ask('greedy')), ask('other')])
+  const sendFor = (tenantId: string) => shares.limit(backend, tenantId, 2).send({ method: 'GET', path: `Patient/${tenantId}` })
+  const sent = Promise.all([...Array.from({ length: 6 }, () => sendFor('greedy')), sendFor('other')])
   await store.holds(3)
   await pause(50)
   t.strictSame(store.held.map(({ url }) => /greedy|other/.exec(url)![0]).sort(), ['greedy', 'greedy', 'other'])

@@ -9,19 +9,19 @@ import t, { type Test } from 'tap'
 import { openControlStore } from '../../src/control-plane/store/store.js'
 import { linesPerBatch } from '../../src/limits/usage.js'
 import { BatchSender } from '../../src/control-plane/outbox/sender.js'
-import { until } from '../harness/until.js'
-import { openLedger, requestsIn } from './usage-samples.js'
+import { waitUntil } from '../harness/until.js'
+import { openLedger, countLedgerRequests } from './usage-samples.js'
 
 const kills = Number(process.argv.find(arg => arg.startsWith('--kills='))?.slice('--kills='.length) ?? 4)
 
-function folderFor (t: Test): string {
+function createFolder (t: Test): string {
   const folder = mkdtempSync(join(tmpdir(), 'clinigate-crash-'))
   t.teardown(() => rmSync(folder, { recursive: true, force: true }))
   return folder
 }
 
 /** Starts a process that counts; resolves when it does. */
-async function counting (t: Test, folder: string, ...args: string[]): Promise<ChildProcess> {
+async function startCounting (t: Test, folder: string, ...args: string[]): Promise<ChildProcess> {
   rmSync(join(folder, 'said'), { force: true })
   const child = spawn(
     process.execPath,
@@ -36,15 +36,15 @@ async function counting (t: Test, folder: string, ...args: string[]): Promise<Ch
   return child
 }
 
-async function killed (child: ChildProcess): Promise<void> {
+async function kill (child: ChildProcess): Promise<void> {
   const closed = once(child, 'close')
   child.kill('SIGKILL')
   await closed
 }
 
-interface Said { readonly what: string, readonly count: number, readonly time: number }
+interface CountReport { readonly what: string, readonly count: number, readonly time: number }
 
-function said (folder: string): readonly Said[] {
+function readReports (folder: string): readonly CountReport[] {
   // What was being written as the process or the room on the disk ended is no whole line.
   return [...readFileSync(join(folder, 'said'), 'utf8').matchAll(/^(\S+) (\d+) ([\d.]+);$/gm)].map(
     ([, what, count, time]) => ({ what: what!, count: Number(count), time: Number(time) })
@@ -52,9 +52,9 @@ function said (folder: string): readonly Said[] {
 }
 
 /** How many requests were counted, or begun with. */
-const most = (folder: string, what: '>' | '<') =>
+const maxReported = (folder: string, what: '>' | '<') =>
   Math.max(
-    ...said(folder)
+    ...readReports(folder)
       .filter(line => line.what === what)
       .map(({ count }) => count),
     0
@@ -65,9 +65,9 @@ const most = (folder: string, what: '>' | '<') =>
  * how much that is.
  */
 async function onDisk (folder: string, before = 0): Promise<number> {
-  while (most(folder, '>') === 0) await pause(5)
-  const counted = most(folder, '>')
-  while (requestsIn(join(folder, 'usage.db')) - before < counted) await pause(20)
+  while (maxReported(folder, '>') === 0) await pause(5)
+  const counted = maxReported(folder, '>')
+  while (countLedgerRequests(join(folder, 'usage.db')) - before < counted) await pause(20)
   return counted
 }
 
@@ -75,16 +75,16 @@ t.test(
   `of ${kills} processes that are killed while they count and send, nothing is lost that was not about to be written, and nothing is counted twice`,
   { timeout: 300_000 + kills * 15_000 },
   async t => {
-    const folder = folderFor(t)
+    const folder = createFolder(t)
     const file = join(folder, 'usage.db')
     let before = 0
     for (let i = 0; i < kills; i++) {
-      const child = await counting(t, folder, 'sends')
+      const child = await startCounting(t, folder, 'sends')
       const least = await onDisk(folder, before)
       await pause(Math.random() * 1_000)
-      await killed(child)
-      const begun = most(folder, '<')
-      const held = requestsIn(file)
+      await kill(child)
+      const begun = maxReported(folder, '<')
+      const held = countLedgerRequests(file)
       if (held - before < least || held - before > begun) {
         t.fail('the ledger holds what it must', { held: held - before, least, begun })
       }
@@ -94,10 +94,10 @@ t.test(
 
     const control = await openControlStore({ file: join(folder, 'control.db'), plans: [], now: () => new Date() })
     t.teardown(() => control.close())
-    const taken = async () =>
-      (await control.usage.totals({ tenantId: 'org-a', from: new Date('2020-01-01'), to: new Date('2100-01-01') }))
+    const countReceived = async () =>
+      (await control.usage.sumUsage({ tenantId: 'org-a', from: new Date('2020-01-01'), to: new Date('2100-01-01') }))
         .totals[0]!.requests
-    const atRest = await taken()
+    const atRest = await countReceived()
     t.ok(atRest > 0 && atRest <= before, 'the control plane never has more than the ledger')
     const ledger = openLedger(t, file)
     const sender = new BatchSender({
@@ -110,38 +110,38 @@ t.test(
     })
     while ((await ledger.nextBatch()) !== undefined) await pause(20)
     await sender.stop()
-    t.equal(await taken(), before, 'a later process sends the rest, and both agree to the last request')
+    t.equal(await countReceived(), before, 'a later process sends the rest, and both agree to the last request')
   }
 )
 
 t.test('a full disk stops no counting, and once there is room everything is on it', { timeout: 300_000 }, async t => {
-  const folder = folderFor(t)
-  const child = await counting(t, folder)
+  const folder = createFolder(t)
+  const child = await startCounting(t, folder)
   // No file of the process may grow beyond this any more, as on a full disk.
   const limit = (bytes: string) => execFileSync('prlimit', ['--pid', String(child.pid), `--fsize=${bytes}:unlimited`])
   limit('4096')
   const file = join(folder, 'usage.db')
   const log = join(folder, 'log')
-  const isTold = () => existsSync(log) && /the usage ledger cannot be written|SQLITE_/.test(readFileSync(log, 'utf8'))
+  const isLogged = () => existsSync(log) && /the usage ledger cannot be written|SQLITE_/.test(readFileSync(log, 'utf8'))
   // From then on it can neither write what it counted nor say so.
-  await until(() => isTold() && statSync(join(folder, 'said')).size >= 4_096)
+  await waitUntil(() => isLogged() && statSync(join(folder, 'said')).size >= 4_096)
   await pause(1_000)
-  const held = requestsIn(file)
+  const held = countLedgerRequests(file)
   await pause(1_000)
-  t.equal(requestsIn(file), held, 'nothing can be written')
+  t.equal(countLedgerRequests(file), held, 'nothing can be written')
   limit('unlimited')
   while (
-    said(folder).findLast(({ what }) => what === 'ok' || what === 'degraded')?.what !== 'ok' ||
-    requestsIn(file) === held
+    readReports(folder).findLast(({ what }) => what === 'ok' || what === 'degraded')?.what !== 'ok' ||
+    countLedgerRequests(file) === held
   ) { await pause(50) }
   const least = await onDisk(folder)
-  await killed(child)
+  await kill(child)
   t.ok(least > held)
-  const inEnd = requestsIn(file)
-  const begun = most(folder, '<')
+  const inEnd = countLedgerRequests(file)
+  const begun = maxReported(folder, '<')
   t.ok(inEnd >= least && inEnd <= begun, 'nothing is missing or counted twice', { inEnd, least, begun })
   t.ok(
-    said(folder).some(
+    readReports(folder).some(
       ({ count, time }, i, all) => count > (all[i - 1]?.count ?? 0) + 500 && time > (all[i - 1]?.time ?? 0) + 1_000
     ),
     'it counted all the while, though it could not say so'

@@ -6,12 +6,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { ledgerLines } from '../../src/limits/usage-ledger/file.js'
+import { readLedgerLines } from '../../src/limits/usage-ledger/file.js'
 import { startGateway, type GatewaySettings } from '../harness/gateway.js'
-import { until } from '../harness/until.js'
+import { waitUntil } from '../harness/until.js'
 
 /** A gateway whose ledger can be looked at. */
-async function counted (t: Test, settings: GatewaySettings = {}) {
+async function startWithLedger (t: Test, settings: GatewaySettings = {}) {
   const directory = mkdtempSync(join(tmpdir(), 'clinigate-counted-'))
   t.teardown(() => rmSync(directory, { recursive: true, force: true }))
   const gateway = await startGateway(t, {
@@ -19,23 +19,23 @@ async function counted (t: Test, settings: GatewaySettings = {}) {
     environment: { ...settings.environment, CLINIGATE_DATA: directory }
   })
   const file = join(directory, 'usage.db')
-  const total = () => ledgerLines(file).reduce((sum, { count }) => sum + count, 0)
+  const countTotal = () => readLedgerLines(file).reduce((sum, { count }) => sum + count, 0)
   /** What the ledger holds once it holds so many requests, as words. */
-  const words = async (requests: number) => {
-    await until(() => total() >= requests)
-    return ledgerLines(file)
+  const describeLedger = async (requests: number) => {
+    await waitUntil(() => countTotal() >= requests)
+    return readLedgerLines(file)
       .flatMap(({ count, resource, interaction, outcome, isCounted }) =>
         Array<string>(count).fill(`${resource} ${interaction} ${outcome}${isCounted ? '' : ', not counted'}`)
       )
       .sort()
   }
-  return { ...gateway, directory, file, words }
+  return { ...gateway, directory, file, describeLedger }
 }
 
 const fhir = { 'content-type': 'application/fhir+json' }
 
 t.test('every kind of request is counted once, in our own words', async t => {
-  const { inject, createKey, words } = await counted(t)
+  const { inject, createKey, describeLedger } = await startWithLedger(t)
   const { secret } = await createKey()
   const expected: string[] = []
   const call = async (words: string, request: string, payload?: object, more: Record<string, string> = {}) => {
@@ -90,13 +90,13 @@ t.test('every kind of request is counted once, in our own words', async t => {
   await call('other other error', 'POST /fhir', { resourceType: 'Bundle', type: 's3cret' }, fhir)
   await call('Patient delete ok', `DELETE /fhir/Patient/${record}`)
   await call('patients delete ok', `DELETE /patients/${id}`)
-  t.strictSame(await words(expected.length), expected.sort())
+  t.strictSame(await describeLedger(expected.length), expected.sort())
 })
 
 t.test(
   'what is refused by scope, limit or a failing datastore is counted as that, and what is refused without a caller is not',
   async t => {
-    const { inject, createKey, words } = await counted(t, {
+    const { inject, createKey, describeLedger } = await startWithLedger(t, {
       fhirUrl: 'http://127.0.0.1:1/fhir',
       plans: { pro: { requestsPerMinute: 4, requestsPerMonth: null, overage: true } }
     })
@@ -112,7 +112,7 @@ t.test(
     t.equal((await get(`${secret}x`)).statusCode, 401)
     await get(secret)
     t.equal((await get(secret)).statusCode, 429)
-    t.strictSame(await words(5), [
+    t.strictSame(await describeLedger(5), [
       'Patient create refused',
       'patients create refused',
       'patients search failed, not counted',
@@ -136,7 +136,7 @@ t.test('a request whose client does not wait for the answer is counted once, as 
   }).listen(0, '127.0.0.1')
   t.teardown(() => datastore.close())
   await once(datastore, 'listening')
-  const { url, createKey, words } = await counted(t, {
+  const { url, createKey, describeLedger } = await startWithLedger(t, {
     fhirUrl: `http://127.0.0.1:${(datastore.address() as AddressInfo).port}/fhir`
   })
   const { secret } = await createKey()
@@ -147,11 +147,11 @@ t.test('a request whose client does not wait for the answer is counted once, as 
   await arrived
   leaving.abort()
   t.ok(await left)
-  t.strictSame(await words(1), ['patients search failed, not counted'])
+  t.strictSame(await describeLedger(1), ['patients search failed, not counted'])
 })
 
 t.test('the control plane knows within seconds what was used and when each key was last', async t => {
-  const { inject, createKey, control } = await counted(t, {
+  const { inject, createKey, control } = await startWithLedger(t, {
     now: () => new Date(Date.parse('2030-03-04T05:06:07.008Z'))
   })
   const { secret, tenantId, keyId } = await createKey({ mode: 'live' })
@@ -165,17 +165,17 @@ t.test('the control plane knows within seconds what was used and when each key w
     to: new Date('2030-03-05T00:00:00Z'),
     by: 'day' as const
   }
-  while ((await control.usage.totals(day)).totals[0]!.requests < 3) await pause(50)
-  t.match((await control.usage.totals(day)).totals, [
+  while ((await control.usage.sumUsage(day)).totals[0]!.requests < 3) await pause(50)
+  t.match((await control.usage.sumUsage(day)).totals, [
     { from: '2030-03-04T00:00:00Z', requests: 3, ok: 2, errors: 1, refused: 0, failed: 0, counted: 3, overage: 0 }
   ])
-  t.equal((await control.usage.totals({ ...day, mode: 'test' })).totals[0]!.requests, 0)
+  t.equal((await control.usage.sumUsage({ ...day, mode: 'test' })).totals[0]!.requests, 0)
   t.equal((await control.keys.find(keyId)).lastUsedAt, '2030-03-04T05:06:07.008Z')
   t.equal((await control.keys.find(unused.keyId)).lastUsedAt, undefined)
 })
 
 t.test('nothing of a URL, an id or a body is in the ledger', async t => {
-  const { inject, createKey, words, directory, close } = await counted(t)
+  const { inject, createKey, describeLedger, directory, close } = await startWithLedger(t)
   const { secret } = await createKey()
   const headers = { 'x-api-key': secret, 'content-type': 'application/json' }
   const {
@@ -201,13 +201,13 @@ t.test('nothing of a URL, an id or a body is in the ledger', async t => {
     '/v1/%73%33cret'
   ]
   for (const url of urls) await inject({ url, headers })
-  await words(1 + urls.length)
+  await describeLedger(1 + urls.length)
   await close()
   const written = readdirSync(directory)
     .filter(name => name.startsWith('usage.db'))
     .map(name => readFileSync(join(directory, name)).toString('latin1'))
     .join('')
-  const lines = JSON.stringify(ledgerLines(join(directory, 'usage.db')))
+  const lines = JSON.stringify(readLedgerLines(join(directory, 'usage.db')))
   t.match(lines, 'patients')
   for (const hidden of [id, 's3cret', 'S3cret', '1931-07', secret]) {
     t.notOk(written.includes(hidden) || lines.includes(hidden))
@@ -231,5 +231,5 @@ t.test('a ledger that can\'t be written stops no request, and shows in the healt
   })
   rmdirSync(join(directory, 'usage.db'))
   while ((now += 6_000) && (await inject('/health')).json().data.checks.usage.status !== 'ok') await pause(50)
-  t.equal(ledgerLines(join(directory, 'usage.db'))[0]!.count, 1)
+  t.equal(readLedgerLines(join(directory, 'usage.db'))[0]!.count, 1)
 })

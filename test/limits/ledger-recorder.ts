@@ -8,11 +8,11 @@ import { join } from 'node:path'
 import { UsageLedger } from '../../src/limits/usage-ledger/ledger.js'
 import { linesPerBatch } from '../../src/limits/usage.js'
 import { BatchSender } from '../../src/control-plane/outbox/sender.js'
-import { aUse } from './usage-samples.js'
+import { buildUsageEvent } from './usage-samples.js'
 
 const [folder, sends] = process.argv.slice(2) as [string, string?]
 const now = () => new Date()
-const log = { info: tell, warn: tell, error: tell }
+const log = { info: writeLog, warn: writeLog, error: writeLog }
 const ledger = new UsageLedger({ file: join(folder, 'usage.db'), now, log })
 await ledger.opened
 
@@ -27,26 +27,26 @@ if (sends !== undefined) {
 process.on('SIGXFSZ', () => {})
 
 let requests = 0
-say('>')
+report('>')
 setInterval(() => {
   const more = 1 + Math.floor(Math.random() * 100)
-  say('<', requests + more)
+  report('<', requests + more)
   for (let i = 0; i < more; i++) {
     ledger.record(
-      aUse({ keyId: `key-${(requests + i) % 37}`, resource: i % 2 === 0 ? 'patients' : 'labs' }),
+      buildUsageEvent({ keyId: `key-${(requests + i) % 37}`, resource: i % 2 === 0 ? 'patients' : 'labs' }),
       now().toISOString()
     )
   }
   requests += more
-  say('>')
+  report('>')
 }, 1)
-setInterval(() => say(ledger.check().status), 100)
+setInterval(() => report(ledger.check().status), 100)
 
-function say (what: string, count = requests): void {
+function report (what: string, count = requests): void {
   tryTo(() => appendFileSync(join(folder, 'said'), `\n${what} ${count} ${performance.now()};`))
 }
 
-function tell (detail: unknown): void {
+function writeLog (detail: unknown): void {
   tryTo(() => appendFileSync(join(folder, 'log'), `${JSON.stringify(detail)}\n`))
 }
 

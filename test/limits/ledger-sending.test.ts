@@ -7,13 +7,13 @@ import { openControlStore } from '../../src/control-plane/store/store.js'
 import type { UsageLedger } from '../../src/limits/usage-ledger/ledger.js'
 import { linesPerBatch, type SendUsage, type UsageAck, type UsageBatch, type UsageLine } from '../../src/limits/usage.js'
 import { BatchSender } from '../../src/control-plane/outbox/sender.js'
-import { until } from '../harness/until.js'
-import { aUse, at, ledgerPlace, openLedger, requestsIn } from './usage-samples.js'
+import { waitUntil } from '../harness/until.js'
+import { buildUsageEvent, at, createLedgerPath, openLedger, countLedgerRequests } from './usage-samples.js'
 
 const log = { info () {}, warn () {} }
 
 /** A real control plane, and how many requests it was told of. */
-async function controlPlane (t: Test) {
+async function openControlPlane (t: Test) {
   const directory = mkdtempSync(join(tmpdir(), 'clinigate-control-'))
   const store = await openControlStore({ file: join(directory, 'control.db'), plans: [], now: () => new Date(at) })
   t.teardown(async () => {
@@ -21,128 +21,130 @@ async function controlPlane (t: Test) {
     rmSync(directory, { recursive: true, force: true })
   })
   const send: SendUsage = batch => store.usage.apply(batch, 'one')
-  const requests = async () =>
-    (await store.usage.totals({ tenantId: 'org-a', from: new Date('2030-01-01'), to: new Date('2030-01-02') }))
+  const countRequests = async () =>
+    (await store.usage.sumUsage({ tenantId: 'org-a', from: new Date('2030-01-01'), to: new Date('2030-01-02') }))
       .totals[0]!.requests
-  return { send, requests }
+  return { send, countRequests }
 }
 
-function sending (t: Test, ledger: UsageLedger, send: SendUsage, timeoutMs = 10_000): BatchSender<UsageLine, UsageAck> {
+function startSender (
+  t: Test, ledger: UsageLedger, send: SendUsage, timeoutMs = 10_000
+): BatchSender<UsageLine, UsageAck> {
   const sender = new BatchSender({ what: 'usage', linesPerBatch, ledger, send, log, everyMs: 1, timeoutMs })
   t.teardown(() => sender.stop())
   return sender
 }
 
 async function count (ledger: UsageLedger, requests = 1): Promise<void> {
-  for (let i = 0; i < requests; i++) ledger.record(aUse({ keyId: `key-${i % 7}` }), at)
+  for (let i = 0; i < requests; i++) ledger.record(buildUsageEvent({ keyId: `key-${i % 7}` }), at)
   await ledger.flush()
 }
 
 t.test('everything that is counted comes to the control plane, once', async t => {
-  const { send, requests } = await controlPlane(t)
-  const file = ledgerPlace(t)
+  const { send, countRequests } = await openControlPlane(t)
+  const file = createLedgerPath(t)
   const ledger = openLedger(t, file)
-  sending(t, ledger, send)
+  startSender(t, ledger, send)
   for (let i = 1; i <= 20; i++) {
     await count(ledger, i)
     await pause(3)
   }
-  await until(async () => await ledger.nextBatch() === undefined)
-  t.equal(await requests(), 210)
-  t.equal(requestsIn(file), 210)
+  await waitUntil(async () => await ledger.nextBatch() === undefined)
+  t.equal(await countRequests(), 210)
+  t.equal(countLedgerRequests(file), 210)
 })
 
 t.test(
   'while the control plane is away, one batch waits and is tried again and again; then all of it arrives',
   async t => {
-    const { send, requests } = await controlPlane(t)
-    const ledger = openLedger(t, ledgerPlace(t))
+    const { send, countRequests } = await openControlPlane(t)
+    const ledger = openLedger(t, createLedgerPath(t))
     let isAway = true
     const tried: UsageBatch[] = []
-    const sender = sending(t, ledger, async (batch, signal) => {
+    const sender = startSender(t, ledger, async (batch, signal) => {
       tried.push(batch)
       if (isAway) throw new Error('the control plane is away')
       return await send(batch, signal)
     })
     await count(ledger, 3)
-    await until(() => sender.failures >= 2)
+    await waitUntil(() => sender.failures >= 2)
     await count(ledger, 4)
     t.ok(tried.length >= 2)
     t.same(
       tried,
       tried.map(() => tried[0])
     )
-    t.equal(await requests(), 0)
+    t.equal(await countRequests(), 0)
     isAway = false
-    await until(async () => (await ledger.nextBatch()) === undefined)
+    await waitUntil(async () => (await ledger.nextBatch()) === undefined)
     t.equal(sender.failures, 0)
-    t.equal(await requests(), 7)
+    t.equal(await countRequests(), 7)
   }
 )
 
 t.test('a batch whose receipt is lost is sent again and applied once', async t => {
-  const { send, requests } = await controlPlane(t)
-  const ledger = openLedger(t, ledgerPlace(t))
+  const { send, countRequests } = await openControlPlane(t)
+  const ledger = openLedger(t, createLedgerPath(t))
   let losses = 0
-  sending(t, ledger, async (batch, signal) => {
+  startSender(t, ledger, async (batch, signal) => {
     const receipt = await send(batch, signal)
     if (losses++ < 2) throw new Error('the connection broke')
     return receipt
   })
   await count(ledger, 5)
-  await until(async () => await ledger.nextBatch() === undefined)
+  await waitUntil(async () => await ledger.nextBatch() === undefined)
   t.equal(losses, 3)
-  t.equal(await requests(), 5)
+  t.equal(await countRequests(), 5)
 })
 
 t.test('a control plane that does not answer is given up after a time and asked again', async t => {
-  const { send, requests } = await controlPlane(t)
-  const ledger = openLedger(t, ledgerPlace(t))
+  const { send, countRequests } = await openControlPlane(t)
+  const ledger = openLedger(t, createLedgerPath(t))
   let isSilent = true
-  sending(t, ledger, async (batch, signal) => {
+  startSender(t, ledger, async (batch, signal) => {
     if (!isSilent) return await send(batch, signal)
     isSilent = false
     return await new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
   }, 50)
   await count(ledger)
-  await until(async () => await ledger.nextBatch() === undefined)
-  t.equal(await requests(), 1)
+  await waitUntil(async () => await ledger.nextBatch() === undefined)
+  t.equal(await countRequests(), 1)
 })
 
 t.test(
   'stopping ends a sending that is under way; what was not acknowledged is sent by the next process, once',
   async t => {
-    const { send, requests } = await controlPlane(t)
-    const file = ledgerPlace(t)
+    const { send, countRequests } = await openControlPlane(t)
+    const file = createLedgerPath(t)
     const ledger = openLedger(t, file)
     let isApplied = false
-    const sender = sending(t, ledger, async (batch, signal) => {
+    const sender = startSender(t, ledger, async (batch, signal) => {
       await send(batch, signal)
       isApplied = true
       return await new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
     })
     await count(ledger, 3)
-    await until(() => isApplied)
+    await waitUntil(() => isApplied)
     await sender.stop()
     await count(ledger, 4)
     await ledger.close()
     const next = openLedger(t, file)
-    sending(t, next, send)
-    await until(async () => (await next.nextBatch()) === undefined)
-    t.equal(await requests(), 7)
+    startSender(t, next, send)
+    await waitUntil(async () => (await next.nextBatch()) === undefined)
+    t.equal(await countRequests(), 7)
   }
 )
 
 t.test(
   'of two senders of the same ledger at once, and one that is late, nothing is counted twice and nothing is lost',
   async t => {
-    const { send, requests } = await controlPlane(t)
-    const file = ledgerPlace(t)
+    const { send, countRequests } = await openControlPlane(t)
+    const file = createLedgerPath(t)
     const [one, other] = [openLedger(t, file), openLedger(t, file)]
-    let late: UsageBatch | undefined
-    sending(t, one, send)
-    sending(t, other, async (batch, signal) => {
-      late ??= batch
+    let delayedBatch: UsageBatch | undefined
+    startSender(t, one, send)
+    startSender(t, other, async (batch, signal) => {
+      delayedBatch ??= batch
       await pause(Math.random() * 10)
       return await send(batch, signal)
     })
@@ -152,34 +154,34 @@ t.test(
       await pause(2)
     }
     // Who finds the file taken by the other one for too long tries again another time.
-    await until(async () => {
+    await waitUntil(async () => {
       for (const ledger of [one, other]) await ledger.flush()
       return (
         [one, other].every(ledger => ledger.check().linesInMemory === 0) &&
         (await one.nextBatch().catch(() => 'taken')) === undefined
       )
     })
-    t.equal(await requests(), 90)
-    if (late !== undefined) await send(late, AbortSignal.abort())
-    t.equal(await requests(), 90)
-    t.equal(requestsIn(file), 90)
+    t.equal(await countRequests(), 90)
+    if (delayedBatch !== undefined) await send(delayedBatch, AbortSignal.abort())
+    t.equal(await countRequests(), 90)
+    t.equal(countLedgerRequests(file), 90)
   }
 )
 
 t.test('a copied ledger is told by the control plane, and both go on with nothing lost', async t => {
-  const { send, requests } = await controlPlane(t)
-  const file = ledgerPlace(t)
+  const { send, countRequests } = await openControlPlane(t)
+  const file = createLedgerPath(t)
   const first = openLedger(t, file)
   await count(first, 1)
   await first.settle(await send((await first.nextBatch())!, new AbortController().signal))
   await first.close()
   copyFileSync(file, `${file}.copy`)
   const ledgers = [openLedger(t, file), openLedger(t, `${file}.copy`)]
-  for (const ledger of ledgers) sending(t, ledger, send)
+  for (const ledger of ledgers) startSender(t, ledger, send)
   for (let i = 0; i < 10; i++) {
     for (const ledger of ledgers) await count(ledger, 1)
     await pause(5)
   }
-  for (const ledger of ledgers) await until(async () => await ledger.nextBatch() === undefined)
-  t.equal(await requests(), 21)
+  for (const ledger of ledgers) await waitUntil(async () => await ledger.nextBatch() === undefined)
+  t.equal(await countRequests(), 21)
 })

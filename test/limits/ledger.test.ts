@@ -3,50 +3,50 @@ import { basename, dirname } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import Database from 'better-sqlite3'
 import t, { type Test } from 'tap'
-import { LedgerFile, ledgerLines } from '../../src/limits/usage-ledger/file.js'
+import { LedgerFile, readLedgerLines } from '../../src/limits/usage-ledger/file.js'
 import type { UsageLedger } from '../../src/limits/usage-ledger/ledger.js'
-import { hourOf } from '../../src/limits/usage-ledger/tally.js'
+import { toHour } from '../../src/limits/usage-ledger/tally.js'
 import { linesPerBatch, type UsageBatch } from '../../src/limits/usage.js'
-import { until } from '../harness/until.js'
-import { aUse, at, ledgerPlace, openLedger, recordAlike, requestsIn } from './usage-samples.js'
+import { waitUntil } from '../harness/until.js'
+import { buildUsageEvent, at, createLedgerPath, openLedger, recordAlike, countLedgerRequests } from './usage-samples.js'
 
-const receiptFor = ({ number, batchId }: UsageBatch) => ({ number, batchId })
+const toAck = ({ number, batchId }: UsageBatch) => ({ number, batchId })
 const nothing = { number: 0, batchId: '' }
 const dayMs = 24 * 3_600_000
 
 /** Records requests and gives them to a control plane that has everything so far. */
-async function sent (ledger: UsageLedger, requests: number): Promise<UsageBatch> {
-  const batch = await formed(ledger, requests)
-  await ledger.settle(receiptFor(batch))
+async function sendBatch (ledger: UsageLedger, requests: number): Promise<UsageBatch> {
+  const batch = await formBatch(ledger, requests)
+  await ledger.settle(toAck(batch))
   return batch
 }
 
-async function formed (ledger: UsageLedger, requests: number): Promise<UsageBatch> {
+async function formBatch (ledger: UsageLedger, requests: number): Promise<UsageBatch> {
   recordAlike(ledger, at, requests)
   await ledger.flush()
   return (await ledger.nextBatch())!
 }
 
 t.test('requests are added up by hour and by what they have in common', async t => {
-  const file = ledgerPlace(t)
+  const file = createLedgerPath(t)
   const ledger = openLedger(t, file)
-  ledger.record(aUse(), at)
-  ledger.record(aUse(), '2030-01-01T10:59:59.999Z')
-  ledger.record(aUse(), '2030-01-01T11:00:00.000Z')
+  ledger.record(buildUsageEvent(), at)
+  ledger.record(buildUsageEvent(), '2030-01-01T10:59:59.999Z')
+  ledger.record(buildUsageEvent(), '2030-01-01T11:00:00.000Z')
   await ledger.flush()
   recordAlike(ledger, '2030-01-01T10:00:00.000Z', 40)
-  ledger.record(aUse({ outcome: 'refused', isCounted: false }), at)
+  ledger.record(buildUsageEvent({ outcome: 'refused', isCounted: false }), at)
   await ledger.flush()
-  t.strictSame(new Set(ledgerLines(file)), new Set([
-    { ...aUse(), hour: '2030-01-01T10:00:00Z', count: 42, lastAt: '2030-01-01T10:59:59.999Z' },
-    { ...aUse(), hour: '2030-01-01T11:00:00Z', count: 1, lastAt: '2030-01-01T11:00:00.000Z' },
-    { ...aUse({ outcome: 'refused', isCounted: false }), hour: '2030-01-01T10:00:00Z', count: 1, lastAt: at }
+  t.strictSame(new Set(readLedgerLines(file)), new Set([
+    { ...buildUsageEvent(), hour: '2030-01-01T10:00:00Z', count: 42, lastAt: '2030-01-01T10:59:59.999Z' },
+    { ...buildUsageEvent(), hour: '2030-01-01T11:00:00Z', count: 1, lastAt: '2030-01-01T11:00:00.000Z' },
+    { ...buildUsageEvent({ outcome: 'refused', isCounted: false }), hour: '2030-01-01T10:00:00Z', count: 1, lastAt: at }
   ]))
   t.match(ledger.check(), { status: 'ok', linesInMemory: 0, lostRequests: 0, broken: [] })
 })
 
 t.test('what differs in anything is counted apart', async t => {
-  const file = ledgerPlace(t)
+  const file = createLedgerPath(t)
   const ledger = openLedger(t, file)
   const others = [
     { keyId: 'key-b' },
@@ -56,140 +56,140 @@ t.test('what differs in anything is counted apart', async t => {
     { isCounted: false },
     { isOverage: true }
   ] as const
-  for (const other of [{}, ...others]) ledger.record(aUse(other), at)
+  for (const other of [{}, ...others]) ledger.record(buildUsageEvent(other), at)
   await ledger.flush()
-  t.equal(ledgerLines(file).length, 1 + others.length)
-  t.equal(new Set(ledgerLines(file).map(line => JSON.stringify(line))).size, 1 + others.length)
+  t.equal(readLedgerLines(file).length, 1 + others.length)
+  t.equal(new Set(readLedgerLines(file).map(line => JSON.stringify(line))).size, 1 + others.length)
 })
 
 t.test('a writing that seemed to fail, and had not, is not repeated', async t => {
-  const file = ledgerPlace(t)
-  const deposit = { name: 'one', lines: [{ ...aUse(), hour: hourOf(at), count: 3, lastAt: at }] }
+  const file = createLedgerPath(t)
+  const deposit = { name: 'one', lines: [{ ...buildUsageEvent(), hour: toHour(at), count: 3, lastAt: at }] }
   for (let i = 0; i < 2; i++) {
     const opened = new LedgerFile(file)
     opened.add(deposit)
     opened.close()
   }
-  t.equal(requestsIn(file), 3)
+  t.equal(countLedgerRequests(file), 3)
 })
 
 t.test('closing writes what is in memory', async t => {
-  const file = ledgerPlace(t)
+  const file = createLedgerPath(t)
   const ledger = openLedger(t, file)
-  for (let i = 0; i < 25_000; i++) ledger.record(aUse({ keyId: `key-${i}` }), at)
+  for (let i = 0; i < 25_000; i++) ledger.record(buildUsageEvent({ keyId: `key-${i}` }), at)
   await ledger.close()
-  t.equal(requestsIn(file), 25_000)
+  t.equal(countLedgerRequests(file), 25_000)
 })
 
 t.test('a batch is the same whenever it is asked for, until the control plane has it', async t => {
-  const file = ledgerPlace(t)
+  const file = createLedgerPath(t)
   const first = openLedger(t, file)
-  const batch = await formed(first, 3)
+  const batch = await formBatch(first, 3)
   t.match(batch, {
     ledgerId: /^[a-z2-7]{26}$/,
     number: 1,
     batchId: /^[a-z2-7]{26}$/,
-    lines: [{ ...aUse(), hour: hourOf(at), count: 3, lastAt: at }]
+    lines: [{ ...buildUsageEvent(), hour: toHour(at), count: 3, lastAt: at }]
   })
-  t.strictSame(await formed(first, 4), batch, 'what came later is not in it')
+  t.strictSame(await formBatch(first, 4), batch, 'what came later is not in it')
   await first.close()
   const again = openLedger(t, file)
   t.strictSame(await again.nextBatch(), batch)
-  await again.settle(receiptFor(batch))
+  await again.settle(toAck(batch))
   t.match(await again.nextBatch(), { ledgerId: batch.ledgerId, number: 2, lines: [{ count: 4 }] })
-  await again.settle(receiptFor((await again.nextBatch())!))
+  await again.settle(toAck((await again.nextBatch())!))
   t.equal(await again.nextBatch(), undefined)
-  t.equal(requestsIn(file), 7, 'what was sent stays in the ledger')
+  t.equal(countLedgerRequests(file), 7, 'what was sent stays in the ledger')
 })
 
 t.test('a batch is bounded, and the rest comes in the next one', async t => {
-  const ledger = openLedger(t, ledgerPlace(t))
-  for (let i = 0; i < linesPerBatch + 1; i++) ledger.record(aUse({ keyId: `key-${i}` }), at)
+  const ledger = openLedger(t, createLedgerPath(t))
+  for (let i = 0; i < linesPerBatch + 1; i++) ledger.record(buildUsageEvent({ keyId: `key-${i}` }), at)
   await ledger.flush()
   const batch = (await ledger.nextBatch())!
   t.equal(batch.lines.length, linesPerBatch)
-  await ledger.settle(receiptFor(batch))
+  await ledger.settle(toAck(batch))
   t.equal((await ledger.nextBatch())!.lines.length, 1)
 })
 
 t.test('a control plane that was restored from a backup gets again what it has no longer, and the same', async t => {
-  const ledger = openLedger(t, ledgerPlace(t))
-  const [one, two, three] = [await sent(ledger, 1), await sent(ledger, 2), await sent(ledger, 3)]
-  const four = await formed(ledger, 4)
+  const ledger = openLedger(t, createLedgerPath(t))
+  const [one, two, three] = [await sendBatch(ledger, 1), await sendBatch(ledger, 2), await sendBatch(ledger, 3)]
+  const four = await formBatch(ledger, 4)
   t.equal(four.number, 4)
-  await ledger.settle(receiptFor(one))
+  await ledger.settle(toAck(one))
   for (const expected of [two, three, four]) {
     t.strictSame(await ledger.nextBatch(), expected)
-    await ledger.settle(receiptFor(expected))
+    await ledger.settle(toAck(expected))
   }
   t.equal(await ledger.nextBatch(), undefined)
 })
 
 t.test('an empty control plane gets everything again that is still kept as batches', async t => {
   let now = Date.parse(at)
-  const file = ledgerPlace(t)
+  const file = createLedgerPath(t)
   const ledger = openLedger(t, file, { now: () => new Date(now) })
-  const old = await sent(ledger, 1)
+  const old = await sendBatch(ledger, 1)
   now += 4 * dayMs
-  const kept = await sent(ledger, 2)
-  const { ledgerId } = kept
-  await formed(ledger, 4)
+  const stored = await sendBatch(ledger, 2)
+  const { ledgerId } = stored
+  await formBatch(ledger, 4)
   await ledger.settle(nothing)
   const first = (await ledger.nextBatch())!
   t.not(first.ledgerId, ledgerId, 'its batches have other numbers, so it is another series')
-  t.strictSame(first, { ...kept, ledgerId: first.ledgerId, number: 1 })
-  await ledger.settle(receiptFor(first))
+  t.strictSame(first, { ...stored, ledgerId: first.ledgerId, number: 1 })
+  await ledger.settle(toAck(first))
   t.match(await ledger.nextBatch(), { ledgerId: first.ledgerId, number: 2, lines: [{ count: 4 }] })
-  t.equal(requestsIn(file), 7)
+  t.equal(countLedgerRequests(file), 7)
   t.not(old.batchId, first.batchId)
 })
 
 t.test(
   'a copy of a ledger counts for itself once the control plane shows that another one goes on with its series',
   async t => {
-    const file = ledgerPlace(t)
+    const file = createLedgerPath(t)
     const ledger = openLedger(t, file)
-    await sent(ledger, 1)
+    await sendBatch(ledger, 1)
     await ledger.close()
     copyFileSync(file, `${file}.copy`)
     const [original, copy] = [openLedger(t, file), openLedger(t, `${file}.copy`)]
-    const taken = await sent(original, 2)
-    const refused = await formed(copy, 4)
+    const taken = await sendBatch(original, 2)
+    const refused = await formBatch(copy, 4)
     t.match(refused, { ledgerId: taken.ledgerId, number: taken.number })
-    await copy.settle(receiptFor(taken))
+    await copy.settle(toAck(taken))
     const own = (await copy.nextBatch())!
     t.strictSame(own, { ...refused, ledgerId: own.ledgerId, number: 1 })
     t.not(own.ledgerId, taken.ledgerId)
-    await copy.settle(receiptFor(own))
-    t.match(await formed(copy, 1), { ledgerId: own.ledgerId, number: 2 })
-    t.match(await formed(original, 1), { ledgerId: taken.ledgerId, number: 3 })
+    await copy.settle(toAck(own))
+    t.match(await formBatch(copy, 1), { ledgerId: own.ledgerId, number: 2 })
+    t.match(await formBatch(original, 1), { ledgerId: taken.ledgerId, number: 3 })
   }
 )
 
 t.test('a ledger that began several series keeps everything of all of them', async t => {
-  const file = ledgerPlace(t)
+  const file = createLedgerPath(t)
   const ledger = openLedger(t, file)
   for (let round = 0; round < 3; round++) {
-    for (let i = 0; i < 3; i++) await sent(ledger, 1)
-    await formed(ledger, 1)
+    for (let i = 0; i < 3; i++) await sendBatch(ledger, 1)
+    await formBatch(ledger, 1)
     await ledger.settle({ number: 99, batchId: 'of-another' })
     t.equal((await ledger.nextBatch())!.number, 1)
-    await ledger.settle(receiptFor((await ledger.nextBatch())!))
+    await ledger.settle(toAck((await ledger.nextBatch())!))
   }
-  t.equal(requestsIn(file), 12)
+  t.equal(countLedgerRequests(file), 12)
   t.equal(await ledger.nextBatch(), undefined)
 })
 
 t.test('batches of long ago become hourly totals, and those of thirteen months ago go', async t => {
   let now = Date.parse(at)
-  const file = ledgerPlace(t)
+  const file = createLedgerPath(t)
   const ledger = openLedger(t, file, { now: () => new Date(now) })
-  for (let i = 0; i < 30; i++) await sent(ledger, 1)
+  for (let i = 0; i < 30; i++) await sendBatch(ledger, 1)
   now += 4 * dayMs
-  await sent(ledger, 1)
-  await sent(ledger, 1)
+  await sendBatch(ledger, 1)
+  await sendBatch(ledger, 1)
   t.strictSame(
-    ledgerLines(file)
+    readLedgerLines(file)
       .map(({ count }) => count)
       .sort((a, b) => b - a),
     [30, 1, 1],
@@ -198,9 +198,9 @@ t.test('batches of long ago become hourly totals, and those of thirteen months a
   now += 400 * dayMs
   recordAlike(ledger, new Date(now).toISOString(), 5)
   await ledger.flush()
-  await ledger.settle(receiptFor((await ledger.nextBatch())!))
+  await ledger.settle(toAck((await ledger.nextBatch())!))
   await ledger.settle(nothing)
-  t.equal(requestsIn(file), 5)
+  t.equal(countLedgerRequests(file), 5)
 })
 
 t.test('a clock that jumps back loses nothing and counts nothing twice', async t => {
@@ -212,7 +212,7 @@ t.test('a clock that jumps back loses nothing and counts nothing twice', async t
     '2001-01-01T00:00:00.000Z',
     '2030-01-01T11:00:02.000Z'
   ]
-  const file = ledgerPlace(t)
+  const file = createLedgerPath(t)
   let now = at
   const ledger = openLedger(t, file, { now: () => new Date(now) })
   const batches: UsageBatch[] = []
@@ -221,15 +221,15 @@ t.test('a clock that jumps back loses nothing and counts nothing twice', async t
     recordAlike(ledger, time, 10)
     await ledger.flush()
     batches.push((await ledger.nextBatch())!)
-    await ledger.settle(receiptFor(batches.at(-1)!))
+    await ledger.settle(toAck(batches.at(-1)!))
   }
   t.strictSame(
     batches.flatMap(({ lines }) => lines).map(({ hour, count, lastAt }) => [hour, count, lastAt]),
-    times.map(time => [hourOf(time), 10, time])
+    times.map(time => [toHour(time), 10, time])
   )
   t.same(batches.map(({ number }) => number), [1, 2, 3, 4, 5, 6])
-  ledger.record(aUse(), '2030-01-01T10:30:00.000Z')
-  ledger.record(aUse(), '2030-01-01T10:10:00.000Z')
+  ledger.record(buildUsageEvent(), '2030-01-01T10:30:00.000Z')
+  ledger.record(buildUsageEvent(), '2030-01-01T10:10:00.000Z')
   await ledger.flush()
   t.match(
     (await ledger.nextBatch())!.lines,
@@ -239,7 +239,7 @@ t.test('a clock that jumps back loses nothing and counts nothing twice', async t
 })
 
 t.test('a file that can\'t be opened costs no count, and shows until it can', async t => {
-  const file = ledgerPlace(t)
+  const file = createLedgerPath(t)
   mkdirSync(file)
   const ledger = openLedger(t, file)
   recordAlike(ledger, at, 3)
@@ -250,55 +250,55 @@ t.test('a file that can\'t be opened costs no count, and shows until it can', as
   rmdirSync(file)
   await ledger.flush()
   t.match(ledger.check(), { status: 'ok', linesInMemory: 0 })
-  t.equal(requestsIn(file), 7)
+  t.equal(countLedgerRequests(file), 7)
 })
 
 t.test('while the disk fails, memory is bounded, and what found no room in it is told', async t => {
-  const file = ledgerPlace(t)
+  const file = createLedgerPath(t)
   mkdirSync(file)
   const ledger = openLedger(t, file, { maxLines: 100 })
   await ledger.opened
-  for (let i = 0; i < 300; i++) ledger.record(aUse({ keyId: `key-${i % 150}` }), at)
+  for (let i = 0; i < 300; i++) ledger.record(buildUsageEvent({ keyId: `key-${i % 150}` }), at)
   t.match(ledger.check(), { status: 'degraded', linesInMemory: 100, lostRequests: 100 })
   rmdirSync(file)
   await ledger.flush()
-  t.equal(requestsIn(file), 200)
+  t.equal(countLedgerRequests(file), 200)
   t.match(ledger.check(), { status: 'degraded', lostRequests: 100 }, 'what is lost stays lost')
 })
 
 t.test('a hundred thousand organizations need no more memory than a few', async t => {
-  const file = ledgerPlace(t)
+  const file = createLedgerPath(t)
   const ledger = openLedger(t, file)
   for (let i = 0; i < 100_000; i++) {
-    ledger.record(aUse({ tenantId: `org-${i}`, keyId: `key-${i}` }), at)
+    ledger.record(buildUsageEvent({ tenantId: `org-${i}`, keyId: `key-${i}` }), at)
     // Nobody asks it to, and its time is an hour away.
     if (i % 1_000 > 0) continue
     while (ledger.check().linesInMemory > 5_000) await pause(1)
   }
   await ledger.close()
   t.match(ledger.check(), { linesInMemory: 0, lostRequests: 0 })
-  t.equal(requestsIn(file), 100_000)
+  t.equal(countLedgerRequests(file), 100_000)
 })
 
 t.test(
   'what counted in a month is known at every moment, while it is on its way to the disk too, and never twice',
   async t => {
-    const ledger = openLedger(t, ledgerPlace(t))
+    const ledger = openLedger(t, createLedgerPath(t))
     const pool = { tenantId: 'org-a', mode: 'live' } as const
     for (let requests = 1; requests <= 30; requests++) {
-      ledger.record(aUse(), at)
+      ledger.record(buildUsageEvent(), at)
       const written = ledger.flush().then(() => true)
       while (!(await Promise.race([written, new Promise(resolve => setImmediate(resolve, false))]))) {
-        const { own } = ledger.monthOf(pool, '2030-01')
+        const { own } = ledger.getMonthCount(pool, '2030-01')
         if (own !== requests) t.fail('not what was counted', { own, requests })
       }
-      t.equal(ledger.monthOf(pool, '2030-01').own, requests)
+      t.equal(ledger.getMonthCount(pool, '2030-01').own, requests)
     }
   }
 )
 
 t.test('a disk that keeps the ledger waiting keeps nobody else waiting', async t => {
-  const file = ledgerPlace(t)
+  const file = createLedgerPath(t)
   const ledger = openLedger(t, file)
   await ledger.opened
   // As long as another process has the file, it can be read and not written.
@@ -306,26 +306,26 @@ t.test('a disk that keeps the ledger waiting keeps nobody else waiting', async t
   other.exec('BEGIN IMMEDIATE')
   recordAlike(ledger, at, 7)
   // Once more where this process stood still for longer than the ledger waits, which gives up then.
-  await until(async () => {
+  await waitUntil(async () => {
     const waiting = ledger.flush().then(() => true)
     let turns = 0
     while (turns < 100 && !await Promise.race([waiting, new Promise(resolve => setImmediate(resolve, false))])) turns++
     return turns === 100
   })
-  t.equal(requestsIn(file), 0)
-  t.equal(ledger.monthOf({ tenantId: 'org-a', mode: 'live' }, '2030-01').own, 7)
+  t.equal(countLedgerRequests(file), 0)
+  t.equal(ledger.getMonthCount({ tenantId: 'org-a', mode: 'live' }, '2030-01').own, 7)
   other.exec('COMMIT')
   other.close()
   await ledger.flush()
   t.match(ledger.check(), { status: 'ok', linesInMemory: 0 })
-  t.equal(requestsIn(file), 7)
+  t.equal(countLedgerRequests(file), 7)
 })
 
 t.test('a ledger that is broken is set aside whole, and counting goes on in a new one', async t => {
-  const whole = async (t: Test) => {
-    const file = ledgerPlace(t)
+  const createLedgerFile = async (t: Test) => {
+    const file = createLedgerPath(t)
     const ledger = openLedger(t, file)
-    for (let i = 0; i < 1_000; i++) ledger.record(aUse({ keyId: `key-${i}` }), at)
+    for (let i = 0; i < 1_000; i++) ledger.record(buildUsageEvent({ keyId: `key-${i}` }), at)
     await ledger.close()
     return file
   }
@@ -336,7 +336,7 @@ t.test('a ledger that is broken is set aside whole, and counting goes on in a ne
   }
   for (const [how, breakIt] of Object.entries(breakings)) {
     await t.test(how, async t => {
-      const file = await whole(t)
+      const file = await createLedgerFile(t)
       breakIt(file)
       const broken = readFileSync(file)
       const ledger = openLedger(t, file)
@@ -345,7 +345,7 @@ t.test('a ledger that is broken is set aside whole, and counting goes on in a ne
       await ledger.flush()
       const { status, broken: [aside], lostRequests, linesInMemory } = ledger.check()
       t.match({ status, lostRequests, linesInMemory }, { status: 'degraded', lostRequests: 0, linesInMemory: 0 })
-      t.equal(requestsIn(file), 5)
+      t.equal(countLedgerRequests(file), 5)
       t.equal((await ledger.nextBatch())!.number, 1)
       t.ok(readFileSync(`${dirname(file)}/${aside}`).equals(broken), 'nothing of it is thrown away')
       t.match(readdirSync(dirname(file)), new Set([basename(file), aside]))

@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { MonthlyUsage } from '../../src/limits/usage-ledger/month-counts.js'
 import { startGateway, type TestGateway } from '../harness/gateway.js'
-import { until } from '../harness/until.js'
-import { startControlPlane, startService, temporary } from '../sync/control-plane.js'
+import { waitUntil } from '../harness/until.js'
+import { startControlPlane, startService, createTemporaryDirectory } from '../sync/control-plane.js'
 
 const plans = {
   sandbox: { requestsPerMinute: null, requestsPerMonth: 3, overage: false },
@@ -13,13 +13,13 @@ const plans = {
 }
 
 /** A gateway at a time of the test's choice. */
-async function gatewayAt (t: Test, start: string) {
+async function startGatewayAt (t: Test, start: string) {
   const clock = { now: new Date(start) }
   const gateway = await startGateway(t, { plans, now: () => clock.now })
   return { gateway, clock }
 }
 
-const asks =
+const createRequester =
   ({ inject }: Pick<TestGateway, 'inject'>, secret: string) =>
     async (path = 'patients/none', headers: Record<string, string> = {}) =>
       await inject({ url: `/v1/${path}`, headers: { 'x-api-key': secret, ...headers } })
@@ -27,10 +27,10 @@ const asks =
 t.test(
   'the month is told on every answer, and past it live requests are served and billed where nobody switched that off',
   async t => {
-    const { gateway } = await gatewayAt(t, '2030-01-15T12:00:00Z')
+    const { gateway } = await startGatewayAt(t, '2030-01-15T12:00:00Z')
     const { secret, tenantId } = await gateway.createKey({ mode: 'live' })
-    const ask = asks(gateway, secret)
-    const first = await ask()
+    const sendRequest = createRequester(gateway, secret)
+    const first = await sendRequest()
     t.match(first.headers, {
       'x-quota-limit': '3',
       'x-quota-used': '1',
@@ -42,9 +42,9 @@ t.test(
     })
     t.notOk('x-quota-overage' in first.headers)
     t.notOk('x-sandbox-limit' in first.headers)
-    t.match((await ask('patients?nonsense=1')).headers, { 'x-quota-used': '2' }, 'a mistake of the client counts')
-    t.match((await ask()).headers, { 'x-quota-used': '3', 'x-quota-remaining': '0' })
-    const past = await ask()
+    t.match((await sendRequest('patients?nonsense=1')).headers, { 'x-quota-used': '2' }, 'a mistake of the client counts')
+    t.match((await sendRequest()).headers, { 'x-quota-used': '3', 'x-quota-remaining': '0' })
+    const past = await sendRequest()
     t.match(
       [past.statusCode, past.headers],
       [404, { 'x-quota-used': '4', 'x-quota-remaining': '0', 'x-quota-overage': '1' }]
@@ -52,7 +52,7 @@ t.test(
 
     await gateway.control.organizations.change(tenantId, { overage: false }, 'test')
     await gateway.catchUp()
-    const refused = await ask()
+    const refused = await sendRequest()
     t.match(refused, { statusCode: 429, headers: { 'x-quota-used': '4', 'retry-after': '1425600' } })
     t.match(refused.json(), { code: 'MONTHLY_QUOTA_EXCEEDED', meta: { status: 429 } })
     t.match(await gateway.inject({ url: '/v1/fhir/Patient', headers: { 'x-api-key': secret } }), {
@@ -61,16 +61,16 @@ t.test(
     })
     await gateway.control.organizations.change(tenantId, { overage: true }, 'test')
     await gateway.catchUp()
-    t.match(await ask(), { statusCode: 404, headers: { 'x-quota-overage': '2' } })
+    t.match(await sendRequest(), { statusCode: 404, headers: { 'x-quota-overage': '2' } })
   }
 )
 
 t.test('a caller can ask for its month, and finds what the headers say', async t => {
-  const { gateway } = await gatewayAt(t, '2030-01-15T12:00:00Z')
+  const { gateway } = await startGatewayAt(t, '2030-01-15T12:00:00Z')
   const { secret, tenantId } = await gateway.createKey({ mode: 'live' })
-  const ask = asks(gateway, secret)
-  for (let i = 0; i < 4; i++) await ask()
-  const response = await ask('usage')
+  const sendRequest = createRequester(gateway, secret)
+  for (let i = 0; i < 4; i++) await sendRequest()
+  const response = await sendRequest('usage')
   t.same(response.json().data, {
     month: '2030-01',
     mode: 'live',
@@ -83,10 +83,10 @@ t.test('a caller can ask for its month, and finds what the headers say', async t
   })
   t.match(response.headers, { 'x-quota-used': '5', 'x-quota-overage': '2' })
   const writing = await gateway.createKey({ tenantId, scopes: ['write'] })
-  t.equal((await asks(gateway, writing.secret)('usage')).statusCode, 403)
-  t.equal((await ask('usage?month=2030-02')).statusCode, 400)
+  t.equal((await createRequester(gateway, writing.secret)('usage')).statusCode, 403)
+  t.equal((await sendRequest('usage?month=2030-02')).statusCode, 400)
   const unlimited = await gateway.createKey({ plan: 'enterprise' })
-  t.match((await asks(gateway, unlimited.secret)('usage')).json().data, {
+  t.match((await createRequester(gateway, unlimited.secret)('usage')).json().data, {
     mode: 'test',
     limit: null,
     remaining: null,
@@ -95,7 +95,7 @@ t.test('a caller can ask for its month, and finds what the headers say', async t
 })
 
 t.test('a plan without overage and every test pool end where they end, each with its own code', async t => {
-  const { gateway } = await gatewayAt(t, '2030-01-15T12:00:00Z')
+  const { gateway } = await startGatewayAt(t, '2030-01-15T12:00:00Z')
   for (const [plan, mode, code] of [
     ['sandbox', 'live', 'MONTHLY_QUOTA_EXCEEDED'],
     ['pro', 'test', 'SANDBOX_QUOTA_EXCEEDED']
@@ -103,10 +103,10 @@ t.test('a plan without overage and every test pool end where they end, each with
     const tenantId = await gateway.createOrganization(plan)
     const [one, other] = [await gateway.createKey({ tenantId, mode }), await gateway.createKey({ tenantId, mode })]
     const another = await gateway.createKey({ tenantId, mode: mode === 'live' ? 'test' : 'live' })
-    for (const { secret } of [one, other, one]) t.equal((await asks(gateway, secret)()).statusCode, 404)
-    t.match((await asks(gateway, other.secret)()).json(), { code, data: null })
+    for (const { secret } of [one, other, one]) t.equal((await createRequester(gateway, secret)()).statusCode, 404)
+    t.match((await createRequester(gateway, other.secret)()).json(), { code, data: null })
     t.match(
-      await asks(gateway, another.secret)(),
+      await createRequester(gateway, another.secret)(),
       {
         statusCode: 404,
         headers: {
@@ -126,8 +126,8 @@ t.test('what is refused with 401 or 429, or fails on our side, does not count', 
     fhirUrl: 'http://127.0.0.1:1'
   })
   const { secret, keyId } = await gateway.createKey({})
-  const ask = asks(gateway, secret)
-  t.match(await ask(), {
+  const sendRequest = createRequester(gateway, secret)
+  t.match(await sendRequest(), {
     statusCode: 503,
     headers: {
       'x-quota-used': '0',
@@ -138,53 +138,53 @@ t.test('what is refused with 401 or 429, or fails on our side, does not count', 
       'x-sandbox-remaining': '3'
     }
   })
-  t.match(await ask(), { statusCode: 503, headers: { 'x-quota-used': '0' } })
-  t.match(await ask(), { statusCode: 429 })
+  t.match(await sendRequest(), { statusCode: 503, headers: { 'x-quota-used': '0' } })
+  t.match(await sendRequest(), { statusCode: 429 })
   await gateway.control.keys.revoke(keyId, 'test')
   await gateway.catchUp()
-  t.equal((await ask()).statusCode, 401)
+  t.equal((await sendRequest()).statusCode, 401)
 })
 
 t.test('a new month begins at 0, and a clock that goes back finds the old one as it was', async t => {
-  const { gateway, clock } = await gatewayAt(t, '2030-01-31T23:59:59.900Z')
+  const { gateway, clock } = await startGatewayAt(t, '2030-01-31T23:59:59.900Z')
   const { secret } = await gateway.createKey({ plan: 'sandbox' })
-  const ask = asks(gateway, secret)
+  const sendRequest = createRequester(gateway, secret)
   for (const used of ['1', '2', '3']) {
-    t.match((await ask()).headers, { 'x-quota-used': used, 'x-quota-reset': '2030-02-01T00:00:00.000Z' })
+    t.match((await sendRequest()).headers, { 'x-quota-used': used, 'x-quota-reset': '2030-02-01T00:00:00.000Z' })
   }
-  t.match(await ask(), { statusCode: 429, headers: { 'retry-after': '1' } })
+  t.match(await sendRequest(), { statusCode: 429, headers: { 'retry-after': '1' } })
   clock.now = new Date('2030-02-01T00:00:00.000Z')
-  t.match(await ask(), {
+  t.match(await sendRequest(), {
     statusCode: 404,
     headers: { 'x-quota-used': '1', 'x-quota-reset': '2030-03-01T00:00:00.000Z' }
   })
   clock.now = new Date('2030-01-31T23:59:59.900Z')
-  t.equal((await ask()).statusCode, 429)
+  t.equal((await sendRequest()).statusCode, 429)
 })
 
 t.test('a plan without a limit says nothing of months, and is counted all the same', async t => {
-  const { gateway } = await gatewayAt(t, '2030-01-15T12:00:00Z')
+  const { gateway } = await startGatewayAt(t, '2030-01-15T12:00:00Z')
   const { secret } = await gateway.createKey({ plan: 'enterprise' })
-  const response = await asks(gateway, secret)()
+  const response = await createRequester(gateway, secret)()
   t.strictSame(Object.keys(response.headers).filter(name => /quota|ratelimit/.test(name)), [])
 })
 
 t.test('requests at the same time never get more than the allowance together', async t => {
-  const { gateway } = await gatewayAt(t, '2030-01-15T12:00:00Z')
+  const { gateway } = await startGatewayAt(t, '2030-01-15T12:00:00Z')
   const { secret } = await gateway.createKey({ plan: 'sandbox' })
-  const responses = await Promise.all(Array.from({ length: 20 }, () => asks(gateway, secret)()))
+  const responses = await Promise.all(Array.from({ length: 20 }, () => createRequester(gateway, secret)()))
   t.equal(responses.filter(({ statusCode }) => statusCode === 404).length, 3)
 })
 
 t.test('what was counted outlasts the memory: a pool that was put out of it is read from the ledger', async t => {
-  const { gateway } = await gatewayAt(t, '2030-01-15T12:00:00Z')
+  const { gateway } = await startGatewayAt(t, '2030-01-15T12:00:00Z')
   const { secret, tenantId } = await gateway.createKey({ mode: 'live' })
-  for (let i = 0; i < 5; i++) await asks(gateway, secret)()
+  for (let i = 0; i < 5; i++) await createRequester(gateway, secret)()
   const read: string[] = []
   const counts = new MonthlyUsage({
     size: 2,
     ledger: {
-      monthOf: ({ tenantId }, month) => {
+      getMonthCount: ({ tenantId }, month) => {
         read.push(`${tenantId} ${month}`)
         return { own: 5, others: 2 }
       }
@@ -204,7 +204,7 @@ t.test(
   'what another gateway counted, or this one before it was started anew, counts',
   { timeout: 300_000 },
   async t => {
-    const CLINIGATE_PLANS = join(temporary(t), 'plans.json')
+    const CLINIGATE_PLANS = join(createTemporaryDirectory(t), 'plans.json')
     writeFileSync(
       CLINIGATE_PLANS,
       JSON.stringify({ pro: { requestsPerMinute: null, requestsPerMonth: 1_000_000, overage: false } })
@@ -212,7 +212,7 @@ t.test(
     const now = () => new Date('2030-01-15T12:00:00Z')
     const control = await startControlPlane(t, { CLINIGATE_PLANS }, now)
     const { secret } = await control.createKey()
-    const start = async (CLINIGATE_DATA = temporary(t)) =>
+    const start = async (CLINIGATE_DATA = createTemporaryDirectory(t)) =>
       await startService(
         t,
         {
@@ -224,37 +224,37 @@ t.test(
         },
         now
       )
-    const used = async ({ app }: Awaited<ReturnType<typeof start>>) =>
+    const fetchUsed = async ({ app }: Awaited<ReturnType<typeof start>>) =>
       Number((await app.inject({ url: '/v1/patients/none', headers: { 'x-api-key': secret } })).headers['x-quota-used'])
-    const directory = temporary(t)
+    const directory = createTemporaryDirectory(t)
     const [one, other] = await Promise.all([start(directory), start()])
-    await until(async () => (await used(one)) > 0)
-    for (let i = 0; i < 10; i++) await used(one)
-    const ofOne = await used(one)
+    await waitUntil(async () => (await fetchUsed(one)) > 0)
+    for (let i = 0; i < 10; i++) await fetchUsed(one)
+    const ofOne = await fetchUsed(one)
     let ofOther = 1
-    await until(async () => (await used(other)) > 0)
-    await until(async () => (await used(other)) === ofOne + ++ofOther)
-    t.equal(await used(other), ofOne + ++ofOther, 'no more than there were')
-    const before = await used(one)
+    await waitUntil(async () => (await fetchUsed(other)) > 0)
+    await waitUntil(async () => (await fetchUsed(other)) === ofOne + ++ofOther)
+    t.equal(await fetchUsed(other), ofOne + ++ofOther, 'no more than there were')
+    const before = await fetchUsed(one)
     await one.close()
     const again = await start(directory)
     let then = 0
-    await until(async () => (then = await used(again)) > 0)
+    await waitUntil(async () => (then = await fetchUsed(again)) > 0)
     t.ok(then > before, 'nothing of the month is forgotten')
   }
 )
 
 t.test('what another part of the gateway has counted counts here, and is never taken back', async t => {
-  const months = new MonthlyUsage({ ledger: { monthOf: () => ({ own: 2, others: 3 }) } })
+  const months = new MonthlyUsage({ ledger: { getMonthCount: () => ({ own: 2, others: 3 }) } })
   const [pool, month] = [{ tenantId: 'org-a', mode: 'live' as const }, '2030-01']
   months.expect(pool, month, 4)
-  t.equal(months.used(pool, month), 5, 'which knew less')
+  t.equal(months.countUsed(pool, month), 5, 'which knew less')
   months.expect(pool, month, 100)
-  t.equal(months.used(pool, month), 100)
+  t.equal(months.countUsed(pool, month), 100)
   t.equal(months.take(pool, month).used, 101)
-  t.equal(months.used({ tenantId: 'org-b', mode: 'live' }, month), 5)
+  t.equal(months.countUsed({ tenantId: 'org-b', mode: 'live' }, month), 5)
   months.countElsewhere(pool, month)
-  t.equal(months.used(pool, month), 102)
+  t.equal(months.countUsed(pool, month), 102)
   months.learn([{ ...pool, month, counted: 5 }])
-  t.equal(months.used(pool, month), 102, 'the control plane has not got it yet')
+  t.equal(months.countUsed(pool, month), 102, 'the control plane has not got it yet')
 })

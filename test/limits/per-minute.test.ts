@@ -1,7 +1,7 @@
 import Fastify from 'fastify'
 import fp from 'fastify-plugin'
 import t from 'tap'
-import { errorHandler } from '../../src/envelope/error-handlers.js'
+import { handleError } from '../../src/envelope/error-handlers.js'
 import { identity } from '../../src/envelope/request-metadata.js'
 import { envelope } from '../../src/envelope/reply.js'
 import type { Caller } from '../../src/keys/caller.js'
@@ -100,9 +100,9 @@ t.test('a plan that the configuration no longer has gives no service', async t =
 })
 
 /** The limiter alone; the header names the organization. */
-async function limited (windowMs: number) {
+async function startLimited (windowMs: number) {
   const app = Fastify()
-  const caller = (tenantId: string): Caller => ({
+  const buildCaller = (tenantId: string): Caller => ({
     tenantId,
     keyId: 'k',
     keyName: 'k',
@@ -111,12 +111,12 @@ async function limited (windowMs: number) {
     mode: 'test',
     scopes: ['*']
   })
-  app.setErrorHandler(errorHandler)
+  app.setErrorHandler(handleError)
   await app.register(identity, { now: () => new Date(0) })
   await app.register(envelope)
   await app.register(fp(async scope => {
     scope.decorateRequest('caller')
-    scope.addHook('onRequest', async request => { request.caller = caller(String(request.headers['x-tenant'])) })
+    scope.addHook('onRequest', async request => { request.caller = buildCaller(String(request.headers['x-tenant'])) })
   }, { name: 'authenticate' }))
   await app.register(rateLimit, { plans, windowMs })
   await app.register(limitHeaders)
@@ -125,7 +125,7 @@ async function limited (windowMs: number) {
 }
 
 t.test('when the window is over the count begins anew', async t => {
-  const get = await limited(60_000)
+  const get = await startLimited(60_000)
   let now = performance.now()
   t.intercept(performance, 'now', { value: () => now })
   for (let i = 0; i < 3; i++) await get('a')
@@ -136,7 +136,7 @@ t.test('when the window is over the count begins anew', async t => {
 })
 
 t.test('thousands of other organizations do not make one\'s count begin anew', async t => {
-  const get = await limited(60_000)
+  const get = await startLimited(60_000)
   for (let i = 0; i < 4; i++) await get('a')
   for (let i = 0; i < 6_000; i++) await get(`other-${i}`)
   t.equal(await get('a'), 429)

@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap'
 import { MonthlyUsage } from '../../src/limits/usage-ledger/month-counts.js'
 import { recordQuota } from '../../src/limits/record-quota.js'
-import { ledgerPlace, openLedger } from './usage-samples.js'
+import { createLedgerPath, openLedger } from './usage-samples.js'
 
 const owner = { tenantId: 'org-a', mode: 'live', keyId: 'key-a' } as const
 const at = '2030-01-15T12:00:00.000Z'
@@ -16,9 +16,9 @@ const plans = {
 interface Known { readonly plan: string, readonly overage: boolean }
 
 /** The month of an organization that has by turns what the test says. */
-function quotaOf (t: Test, begin: Known | undefined) {
+function createQuota (t: Test, begin: Known | undefined) {
   const organization = { known: begin }
-  const ledger = openLedger(t, ledgerPlace(t))
+  const ledger = openLedger(t, createLedgerPath(t))
   const months = new MonthlyUsage({ ledger })
   const quota = recordQuota({
     plans,
@@ -27,11 +27,11 @@ function quotaOf (t: Test, begin: Known | undefined) {
     record: (use, at) => ledger.record(use, at),
     now: () => new Date(at)
   })(owner)
-  return { quota, organization, used: () => months.used(owner, month) }
+  return { quota, organization, used: () => months.countUsed(owner, month) }
 }
 
 t.test('each record is taken by what its organization has then', async t => {
-  const { quota, organization, used } = quotaOf(t, { plan: 'pro', overage: true })
+  const { quota, organization, used } = createQuota(t, { plan: 'pro', overage: true })
   t.strictSame([1, 2, 3].map(() => quota.take().isOverage), [false, false, true])
   const refused: ReadonlyArray<readonly [Known, RegExp]> = [
     [{ plan: 'pro', overage: false }, /^Turn on overage/],
@@ -49,7 +49,7 @@ t.test('each record is taken by what its organization has then', async t => {
 })
 
 t.test('nothing is taken for an organization that is not known, and no line is refused for it', async t => {
-  const { quota, organization, used } = quotaOf(t, undefined)
+  const { quota, organization, used } = createQuota(t, undefined)
   t.throws(() => quota.take(), { code: 'BACKEND_UNAVAILABLE', status: 503 })
   t.equal(used(), 0)
   organization.known = { plan: 'pro', overage: true }
@@ -57,7 +57,7 @@ t.test('nothing is taken for an organization that is not known, and no line is r
 })
 
 t.test('a record that failed by the gateway or the datastore gives its place back', async t => {
-  const { quota, used } = quotaOf(t, { plan: 'pro', overage: true })
+  const { quota, used } = createQuota(t, { plan: 'pro', overage: true })
   quota.count(
     [201, 422, 502].map(status => ({ reservation: quota.take(), type: 'Patient', interaction: 'create', status }))
   )

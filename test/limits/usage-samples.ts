@@ -3,11 +3,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import { UsageLedger, type LedgerOptions } from '../../src/limits/usage-ledger/ledger.js'
-import { ledgerLines } from '../../src/limits/usage-ledger/file.js'
+import { readLedgerLines } from '../../src/limits/usage-ledger/file.js'
 import type { UsageEvent } from '../../src/limits/usage.js'
 
 /** What any request may be counted under. */
-export const aUse = (what: Partial<UsageEvent> = {}): UsageEvent => ({
+export const buildUsageEvent = (what: Partial<UsageEvent> = {}): UsageEvent => ({
   tenantId: 'org-a',
   mode: 'live',
   keyId: 'key-a',
@@ -22,7 +22,7 @@ export const aUse = (what: Partial<UsageEvent> = {}): UsageEvent => ({
 export const at = '2030-01-01T10:20:30.400Z'
 
 /** A place for a ledger, which goes with the test. */
-export function ledgerPlace (t: Test): string {
+export function createLedgerPath (t: Test): string {
   const directory = mkdtempSync(join(tmpdir(), 'clinigate-ledger-'))
   t.teardown(() => rmSync(directory, { recursive: true, force: true }))
   return join(directory, 'usage.db')
@@ -30,11 +30,11 @@ export function ledgerPlace (t: Test): string {
 
 /** A ledger that writes when the test says so. */
 export function openLedger (t: Test, file: string, options: Partial<LedgerOptions> = {}): UsageLedger {
-  const quiet = () => {}
+  const ignore = () => {}
   const ledger = new UsageLedger({
     file,
     now: () => new Date(at),
-    log: { info: quiet, warn: quiet, error: quiet },
+    log: { info: ignore, warn: ignore, error: ignore },
     flushMs: 3_600_000,
     ...options
   })
@@ -44,10 +44,10 @@ export function openLedger (t: Test, file: string, options: Partial<LedgerOption
 
 /** Records so many requests of one kind. */
 export function recordAlike (ledger: UsageLedger, at: string, requests: number): void {
-  for (let i = 0; i < requests; i++) ledger.record(aUse(), at)
+  for (let i = 0; i < requests; i++) ledger.record(buildUsageEvent(), at)
 }
 
 /** How many requests are in a ledger's file. */
-export function requestsIn (file: string): number {
-  return ledgerLines(file).reduce((sum, { count }) => sum + count, 0)
+export function countLedgerRequests (file: string): number {
+  return readLedgerLines(file).reduce((sum, { count }) => sum + count, 0)
 }

@@ -8,50 +8,50 @@ const [law, house] = ['https://example.org/law', 'https://example.org/house-rule
 const consent = { patientId: 'p', scope: 'research', category: 'study' }
 
 /** What a client reads of a consent that it created with these fields. */
-function shown (fields: object) {
-  const whole = consents.withDefaults({ ...consent, ...fields }, createContext)
-  t.strictSame(checkCreate(consents, whole), [])
-  const { policyUri, policies, policyRule } = consents.toSimple(consents.toFhir(whole))
+function createAndRead (fields: object) {
+  const complete = consents.withDefaults({ ...consent, ...fields }, createContext)
+  t.strictSame(checkCreate(consents, complete), [])
+  const { policyUri, policies, policyRule } = consents.toSimple(consents.toFhir(complete))
   t.equal(policyRule, undefined)
   return { policyUri, policies }
 }
 
 t.test('a policy that is sent without an authority is the policyUri', async t => {
-  t.strictSame(shown({ policies: [{ uri: house }] }), { policyUri: house, policies: undefined })
-  t.strictSame(shown({ policies: { uri: house } }), { policyUri: house, policies: undefined })
-  t.strictSame(shown({ policies: [{ uri: house }, { authority: law }] }), {
+  t.strictSame(createAndRead({ policies: [{ uri: house }] }), { policyUri: house, policies: undefined })
+  t.strictSame(createAndRead({ policies: { uri: house } }), { policyUri: house, policies: undefined })
+  t.strictSame(createAndRead({ policies: [{ uri: house }, { authority: law }] }), {
     policyUri: house,
     policies: [{ authority: law }]
   })
-  t.strictSame(shown({ policyUri: house, policies: [{ authority: law, uri: law }] }), {
+  t.strictSame(createAndRead({ policyUri: house, policies: [{ authority: law, uri: law }] }), {
     policyUri: house,
     policies: [{ authority: law, uri: law }]
   })
 })
 
 t.test('two of them, or one beside a policyUri, are refused where they stand', async t => {
-  const fault = (fields: object) =>
+  const listFaults = (fields: object) =>
     checkCreate(consents, consents.withDefaults({ ...consent, ...fields }, createContext)).map(
       issue => issue.diagnostics
     )
-  t.strictSame(fault({ policies: [{ uri: law }, { uri: house }] }), [
+  t.strictSame(listFaults({ policies: [{ uri: law }, { uri: house }] }), [
     'policies[0].authority: is required here',
     'policies[1].authority: is required here'
   ])
-  t.strictSame(fault({ policyUri: law, policies: [{ uri: house }] }), ['policies[0].authority: is required here'])
-  t.strictSame(fault({ policies: [{ uri: 7 }] }), ['policyUri: expected a URI without spaces'])
-  t.strictSame(fault({ policies: 7 }).length, 1)
+  t.strictSame(listFaults({ policyUri: law, policies: [{ uri: house }] }), ['policies[0].authority: is required here'])
+  t.strictSame(listFaults({ policies: [{ uri: 7 }] }), ['policyUri: expected a URI without spaces'])
+  t.strictSame(listFaults({ policies: 7 }).length, 1)
 })
 
 t.test('in a change the list is the whole list: what is not sent is gone', async t => {
   const before = consents.toFhir({ ...consent, policyUri: law, policies: [{ authority: law }, { authority: house }] })
-  const after = (changes: object) => {
-    const named = consents.named(changes as Record<string, unknown>)
+  const patchPolicies = (changes: object) => {
+    const named = consents.resolveAliases(changes as Record<string, unknown>)
     t.strictSame(checkChange(consents, named), [])
     return consents.patch(before, named).policy
   }
-  t.strictSame(after({ policies: [{ uri: house }] }), [{ uri: house }])
-  t.strictSame(after({ policies: [{ authority: law }, { uri: house }] }), [{ uri: house }, { authority: law }])
-  t.strictSame(after({ policies: [{ authority: law }] }), [{ uri: law }, { authority: law }])
-  t.strictSame(after({ policies: null }), [{ uri: law }])
+  t.strictSame(patchPolicies({ policies: [{ uri: house }] }), [{ uri: house }])
+  t.strictSame(patchPolicies({ policies: [{ authority: law }, { uri: house }] }), [{ uri: house }, { authority: law }])
+  t.strictSame(patchPolicies({ policies: [{ authority: law }] }), [{ uri: law }, { authority: law }])
+  t.strictSame(patchPolicies({ policies: null }), [{ uri: law }])
 })

@@ -13,7 +13,7 @@ import { measureReports } from '../../src/mappings/resources/measure-reports.js'
 import { media } from '../../src/mappings/resources/media.js'
 import { medicationKnowledge } from '../../src/mappings/resources/medication-knowledge.js'
 import { specimens } from '../../src/mappings/resources/specimens.js'
-import { refusedFields } from './refused-fields.js'
+import { listRefusedFields } from './refused-fields.js'
 import { createContext } from '../harness/create-context.js'
 
 const event = { type: 'rest', agent: [{ requestor: true }] }
@@ -21,34 +21,34 @@ const report = { type: 'summary', measureId: 'http://example.org/m', period: { s
 const stratum = (parts: object) => ({ group: [{ stratifier: [{ stratum: [parts] }] }] })
 
 t.test('sev-1: an entity of an audit event has a name or a query, not both', async t => {
-  t.same(refusedFields(auditEvents, { ...event, entity: [{ name: 'chart', query: 'YWJj' }] }), ['entity'])
-  t.same(refusedFields(auditEvents, { ...event, entity: [{ name: 'chart' }, { query: 'YWJj' }] }), [])
+  t.same(listRefusedFields(auditEvents, { ...event, entity: [{ name: 'chart', query: 'YWJj' }] }), ['entity'])
+  t.same(listRefusedFields(auditEvents, { ...event, entity: [{ name: 'chart' }, { query: 'YWJj' }] }), [])
 })
 
 t.test('mrp-1: a report that only collects data has no counts', async t => {
-  t.same(refusedFields(measureReports, { ...report, type: 'data-collection', group: [{ code: 'all' }] }), [
+  t.same(listRefusedFields(measureReports, { ...report, type: 'data-collection', group: [{ code: 'all' }] }), [
     'group',
     'type'
   ])
-  t.same(refusedFields(measureReports, { ...report, group: [{ code: 'all' }] }), [])
+  t.same(listRefusedFields(measureReports, { ...report, group: [{ code: 'all' }] }), [])
 })
 
 t.test('mrp-2: a stratum is one value or several components', async t => {
   const component = [{ code: 'sex', value: 'female' }]
-  t.same(refusedFields(measureReports, { ...report, ...stratum({ measureScore: { value: 1 } }) }), ['group'])
-  t.same(refusedFields(measureReports, { ...report, ...stratum({ value: 'female', component }) }), ['group'])
-  t.same(refusedFields(measureReports, { ...report, ...stratum({ component }) }), [])
+  t.same(listRefusedFields(measureReports, { ...report, ...stratum({ measureScore: { value: 1 } }) }), ['group'])
+  t.same(listRefusedFields(measureReports, { ...report, ...stratum({ value: 'female', component }) }), ['group'])
+  t.same(listRefusedFields(measureReports, { ...report, ...stratum({ component }) }), [])
 })
 
 t.test('the period of a measure report has a start and an end', async t => {
-  t.same(refusedFields(measureReports, { ...report, period: { start: '2026' } }), ['period.end'])
+  t.same(listRefusedFields(measureReports, { ...report, period: { start: '2026' } }), ['period.end'])
 })
 
 t.test('imr-1: a recommendation is for a vaccine or against a disease', async t => {
-  const recommended = (parts: object) => ({ patientId: '1', recommendation: [{ forecastStatus: 'due', ...parts }] })
-  t.same(refusedFields(immunizationRecommendations, recommended({})), ['recommendation'])
-  t.same(refusedFields(immunizationRecommendations, recommended({ vaccineCode: 'MMR' })), [])
-  t.same(refusedFields(immunizationRecommendations, recommended({ targetDisease: 'measles' })), [])
+  const recommendation = (parts: object) => ({ patientId: '1', recommendation: [{ forecastStatus: 'due', ...parts }] })
+  t.same(listRefusedFields(immunizationRecommendations, recommendation({})), ['recommendation'])
+  t.same(listRefusedFields(immunizationRecommendations, recommendation({ vaccineCode: 'MMR' })), [])
+  t.same(listRefusedFields(immunizationRecommendations, recommendation({ targetDisease: 'measles' })), [])
 })
 
 t.test('a request for a device keeps either what kind it is or which one', async t => {
@@ -81,13 +81,13 @@ t.test('a detail of a device request is told apart by its form', async t => {
 
 t.test('an ingredient is a code or a substance, and one of them', async t => {
   const knowledge = (ingredient: object) => ({ code: 'aspirin', ingredient: [ingredient] })
-  t.same(refusedFields(medicationKnowledge, knowledge({ isActive: true })).length, 1)
-  t.same(refusedFields(medicationKnowledge, knowledge({ item: 'starch', substanceId: '1' })).length, 2)
-  t.same(refusedFields(medicationKnowledge, knowledge({ substanceId: '1' })), [])
+  t.same(listRefusedFields(medicationKnowledge, knowledge({ isActive: true })).length, 1)
+  t.same(listRefusedFields(medicationKnowledge, knowledge({ item: 'starch', substanceId: '1' })).length, 2)
+  t.same(listRefusedFields(medicationKnowledge, knowledge({ substanceId: '1' })), [])
 })
 
 t.test('the content of media has a type', async t => {
-  t.same(refusedFields(media, { content: { data: 'YWJj' } }), ['content.contentType'])
+  t.same(listRefusedFields(media, { content: { data: 'YWJj' } }), ['content.contentType'])
 })
 
 t.test('the time of collection may stand beside the rest of the collection', async t => {
@@ -98,19 +98,19 @@ t.test('the time of collection may stand beside the rest of the collection', asy
     collectedDateTime: '2026-03-14'
   })
   t.same(
-    refusedFields(specimens, { patientId: '1', collection: { collectedDateTime: '2026', collectedPeriod } }).length,
+    listRefusedFields(specimens, { patientId: '1', collection: { collectedDateTime: '2026', collectedPeriod } }).length,
     2
   )
 })
 
 t.test('a device shows the name for its users, else its first, and keeps the others', async t => {
   const [made, known] = [{ name: 'XR-7', type: 'model-name' }, { name: 'Pump', type: 'user-friendly-name' }]
-  const named = (deviceName: object[]) => ({ resourceType: 'Device', deviceName })
-  t.equal(devices.toSimple(named([made, known])).deviceName, 'Pump')
-  t.same(devices.patch(named([made, known]), { deviceName: 'Drip' }), named([made, { ...known, name: 'Drip' }]))
-  t.equal(devices.toSimple(named([made])).deviceName, 'XR-7')
-  t.same(devices.patch(named([made]), { deviceName: 'XR-8' }), named([{ ...made, name: 'XR-8' }]))
-  t.same(devices.toFhir({ deviceName: 'Pump' }), named([known]))
+  const buildDevice = (deviceName: object[]) => ({ resourceType: 'Device', deviceName })
+  t.equal(devices.toSimple(buildDevice([made, known])).deviceName, 'Pump')
+  t.same(devices.patch(buildDevice([made, known]), { deviceName: 'Drip' }), buildDevice([made, { ...known, name: 'Drip' }]))
+  t.equal(devices.toSimple(buildDevice([made])).deviceName, 'XR-7')
+  t.same(devices.patch(buildDevice([made]), { deviceName: 'XR-8' }), buildDevice([{ ...made, name: 'XR-8' }]))
+  t.same(devices.toFhir({ deviceName: 'Pump' }), buildDevice([known]))
 })
 
 t.test('the UID of a study is no identifier among others', async t => {
@@ -131,7 +131,7 @@ t.test('the UID of a study is no identifier among others', async t => {
     'as other systems wrongly store it'
   )
   for (const uid of ['1.02.3', '1', '1.2.', `1.${'2'.repeat(63)}`, 'urn:oid:1.2']) {
-    t.same(refusedFields(imagingStudies, { patientId: '1', studyUid: uid }), ['studyUid'], uid)
+    t.same(listRefusedFields(imagingStudies, { patientId: '1', studyUid: uid }), ['studyUid'], uid)
   }
 })
 

@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap'
-import { changesOf } from '../../src/api/resources/changes.js'
+import { parseChanges } from '../../src/api/resources/changes.js'
 import { checkChange, checkRules } from '../../src/mappings/core/validate.js'
 import { medicationStatements } from '../../src/mappings/resources/medication-statements.js'
 import { observations } from '../../src/mappings/resources/observations.js'
@@ -20,17 +20,17 @@ const dosage = { frequency: 2, period: 1, periodUnit: 'd', route: 'oral' }
 // The code that another system had stored went on saying twice a day beside a frequency that a client had changed to
 // three times.
 t.test('a changed frequency does not leave the code of the old one in the record', async t => {
-  const timingBy = (change: object): unknown => prescriptions.patch(stored, { dosage: change }).dosageInstruction
+  const patchDosage = (change: object): unknown => prescriptions.patch(stored, { dosage: change }).dosageInstruction
   t.strictSame(checkChange(prescriptions, { dosage: { ...dosage, frequency: 3 } }), [])
-  t.strictSame(timingBy({ ...dosage, frequency: 3 }), [
+  t.strictSame(patchDosage({ ...dosage, frequency: 3 }), [
     { ...stored.dosageInstruction[0], timing: { repeat: { ...twiceADay.repeat, frequency: 3 } } },
     { timing: twiceADay }
   ])
-  t.strictSame(timingBy({ ...dosage, periodUnit: 'wk' }), [
+  t.strictSame(patchDosage({ ...dosage, periodUnit: 'wk' }), [
     { ...stored.dosageInstruction[0], timing: { repeat: { ...twiceADay.repeat, periodUnit: 'wk' } } },
     { timing: twiceADay }
   ])
-  t.match(timingBy({ route: 'oral' }), [
+  t.match(patchDosage({ route: 'oral' }), [
     { timing: { repeat: { timeOfDay: ['08:00:00'] }, code: undefined } },
     { timing: twiceADay }
   ])
@@ -118,17 +118,17 @@ const kilograms = { value: 70.5, unit: 'kg', system: 'http://unitsofmeasure.org'
 t.test('a quantity whose unit or code changes does not keep the other one of the old unit', async t => {
   const send = await startSending(t)
   const { data: { id: patientId } } = await send('POST', 'patients', { firstName: 'Ada', lastName: 'Byron' })
-  const changedBy = async (valueQuantity: unknown): Promise<unknown> => {
+  const patchAndRead = async (valueQuantity: unknown): Promise<unknown> => {
     const { data: { id } } = await send('POST', 'observations', { patientId, code: 'weight', valueQuantity: kilograms })
     return (await send('PATCH', `observations/${id}`, { valueQuantity })).data.valueQuantity
   }
-  t.strictSame(await changedBy({ value: 155, unit: 'lb' }), { value: 155, unit: 'lb' })
-  t.strictSame(await changedBy({ value: 155, code: '[lb_av]' }), {
+  t.strictSame(await patchAndRead({ value: 155, unit: 'lb' }), { value: 155, unit: 'lb' })
+  t.strictSame(await patchAndRead({ value: 155, code: '[lb_av]' }), {
     value: 155,
     system: kilograms.system,
     code: '[lb_av]'
   })
-  t.strictSame(await changedBy({ value: 155, unit: 'lb', code: '[lb_av]' }), {
+  t.strictSame(await patchAndRead({ value: 155, unit: 'lb', code: '[lb_av]' }), {
     value: 155,
     unit: 'lb',
     system: kilograms.system,
@@ -137,18 +137,19 @@ t.test('a quantity whose unit or code changes does not keep the other one of the
 })
 
 t.test('a quantity keeps its unit and code where neither becomes another', t => {
-  const changed = (before: object, change: object): unknown => changesOf({ field: change }, { field: before }).field
-  t.strictSame(changed(kilograms, { value: 71 }), { ...kilograms, value: 71 })
-  t.strictSame(changed(kilograms, { unit: 'kilogram', code: 'kg' }), { ...kilograms, unit: 'kilogram' })
-  t.strictSame(changed(kilograms, { code: null, system: null }), { value: 70.5, unit: 'kg' })
-  t.strictSame(changed(kilograms, { unit: null }), { value: 70.5, system: kilograms.system, code: 'kg' })
-  t.strictSame(changed({ value: 1, unit: 'kg' }, { code: 'kg', system: 'u' }), {
+  const applyChange = (before: object, change: object): unknown =>
+    parseChanges({ field: change }, { field: before }).field
+  t.strictSame(applyChange(kilograms, { value: 71 }), { ...kilograms, value: 71 })
+  t.strictSame(applyChange(kilograms, { unit: 'kilogram', code: 'kg' }), { ...kilograms, unit: 'kilogram' })
+  t.strictSame(applyChange(kilograms, { code: null, system: null }), { value: 70.5, unit: 'kg' })
+  t.strictSame(applyChange(kilograms, { unit: null }), { value: 70.5, system: kilograms.system, code: 'kg' })
+  t.strictSame(applyChange({ value: 1, unit: 'kg' }, { code: 'kg', system: 'u' }), {
     value: 1,
     unit: 'kg',
     code: 'kg',
     system: 'u'
   })
-  t.strictSame(changed({ low: kilograms }, { low: { value: 1, unit: 'lb' } }), { low: { value: 1, unit: 'lb' } })
+  t.strictSame(applyChange({ low: kilograms }, { low: { value: 1, unit: 'lb' } }), { low: { value: 1, unit: 'lb' } })
   t.end()
 })
 
@@ -166,12 +167,12 @@ const shownComponents = [{ code: 'systolic', value: 120, unit: 'mmHg' }, { code:
 // became.
 t.test('a changed value of a component does not keep what was said of the old one', async t => {
   const { interpretation: _, ...bare } = systolic
-  const changedTo = (...component: object[]) => observations.patch(bloodPressure, { component }).component
-  t.strictSame(changedTo({ ...shownComponents[0], value: 210 }, { code: 'diastolic', value: 130, unit: 'mmHg' }), [
+  const patchComponents = (...component: object[]) => observations.patch(bloodPressure, { component }).component
+  t.strictSame(patchComponents({ ...shownComponents[0], value: 210 }, { code: 'diastolic', value: 130, unit: 'mmHg' }), [
     { ...bare, valueQuantity: { value: 210, unit: 'mmHg' } },
     { code: diastolic.code, valueQuantity: { value: 130, unit: 'mmHg' } }
   ])
-  t.strictSame(changedTo({ ...shownComponents[0], unit: 'kPa' }, shownComponents[1]!), [
+  t.strictSame(patchComponents({ ...shownComponents[0], unit: 'kPa' }, shownComponents[1]!), [
     { ...bare, valueQuantity: { value: 120, unit: 'kPa' } },
     diastolic
   ])

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { lostPaths } from '../../src/mappings/core/losses.js'
+import { listLostPaths } from '../../src/mappings/core/losses.js'
 import { backbone } from '../../src/mappings/core/structure.js'
 import { checkChange, checkRules } from '../../src/mappings/core/validate.js'
 import { concept } from '../../src/mappings/datatypes/concept.js'
@@ -40,7 +40,7 @@ t.test('a changed first item loses its own extensions, and the others keep their
     _given: [null, { extension: hidden }]
   })
   const before = { resourceType: 'Patient', name: [{ given: ['Ann'], _given: [{ extension: hidden }] }] }
-  t.strictSame(lostPaths(patients, before, patients.patch(before, { firstName: 'Amy' })), ['name.given.extension'])
+  t.strictSame(listLostPaths(patients, before, patients.patch(before, { firstName: 'Amy' })), ['name.given.extension'])
 })
 
 t.test('extensions of primitives that have no values at all stay when a value comes', async t => {

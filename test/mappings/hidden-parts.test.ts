@@ -1,21 +1,21 @@
 /** What the simple form does not show of a record, under changes of what it shows. */
 import t from 'tap'
 import type { FhirElement } from '../../src/mappings/fhir.js'
-import { lostPaths } from '../../src/mappings/core/losses.js'
+import { listLostPaths } from '../../src/mappings/core/losses.js'
 import type { Mapping } from '../../src/mappings/core/mapping.js'
 import { checkChange } from '../../src/mappings/core/validate.js'
 import { mappings } from '../../src/mappings/registry.js'
 
-const mappingOf = (path: string): Mapping => mappings.find(mapping => mapping.path === path)!
+const findMapping = (path: string): Mapping => mappings.find(mapping => mapping.path === path)!
 
-function changed (
+function applyChanges (
   path: string,
   before: object,
   changes: Readonly<Record<string, unknown>>
 ): { readonly after: FhirElement; readonly lost: readonly string[] } {
-  const mapping = mappingOf(path)
+  const mapping = findMapping(path)
   const after = mapping.patch(before as FhirElement, changes)
-  return { after, lost: lostPaths(mapping, before as FhirElement, after) }
+  return { after, lost: listLostPaths(mapping, before as FhirElement, after) }
 }
 
 const extension = [{ url: 'http://example.org/a', valueString: 'hidden' }]
@@ -33,7 +33,7 @@ t.test('an address whose postal code changes has the district, period, type and 
     extension
   }
   const shown = { use: 'home', line: ['1 Main St'], city: 'New York' }
-  const { after, lost } = changed(
+  const { after, lost } = applyChanges(
     'patients',
     { resourceType: 'Patient', address: [address] },
     { address: { ...shown, postalCode: '10001' } }
@@ -51,7 +51,7 @@ t.test('an identifier, a period and an attachment that change keep what is hidde
     period: { start: '2020' }
   }
   t.strictSame(
-    changed(
+    applyChanges(
       'patients',
       { resourceType: 'Patient', identifier: [identifier] },
       { identifiers: [{ system: 'http://a', value: '2' }] }
@@ -59,7 +59,7 @@ t.test('an identifier, a period and an attachment that change keep what is hidde
     { resourceType: 'Patient', identifier: [{ ...identifier, value: '2' }] }
   )
   t.strictSame(
-    changed(
+    applyChanges(
       'encounters',
       { resourceType: 'Encounter', period: { start: '2020', extension } },
       { period: { start: '2020', end: '2021' } }
@@ -67,7 +67,7 @@ t.test('an identifier, a period and an attachment that change keep what is hidde
     { resourceType: 'Encounter', period: { start: '2020', end: '2021', extension } }
   )
   const photo = { contentType: 'image/png', url: 'http://a/1', size: 7, extension }
-  const { after, lost } = changed(
+  const { after, lost } = applyChanges(
     'patients',
     { resourceType: 'Patient', photo: [photo] },
     { photo: { contentType: 'image/png', url: 'http://a/2' } }
@@ -79,10 +79,10 @@ t.test('an identifier, a period and an attachment that change keep what is hidde
 t.test('a permit for one code does not become one for all when its type changes', async t => {
   const inner = { type: 'permit', code: [{ text: 'HIV' }], extension }
   const before = { resourceType: 'Consent', provision: { type: 'permit', provision: [inner] } }
-  const { provision } = mappingOf('consents').toSimple(before as never) as {
+  const { provision } = findMapping('consents').toSimple(before as never) as {
     provision: { provision: Array<Record<string, unknown>> }
   }
-  const { after } = changed('consents', before, {
+  const { after } = applyChanges('consents', before, {
     provision: { ...provision, provision: [{ ...provision.provision[0], type: 'deny' }] }
   })
   t.match(after, { provision: { provision: [{ ...inner, type: 'deny' }] } })
@@ -97,7 +97,7 @@ t.test('what describes the old value of a primitive goes with it, and a warning 
     }
   }
   for (const birthDate of ['1990-01-01', null]) {
-    const { after, lost } = changed('patients', masked, { birthDate })
+    const { after, lost } = applyChanges('patients', masked, { birthDate })
     t.strictSame(after, { resourceType: 'Patient', ...birthDate !== null && { birthDate } })
     t.strictSame(lost, ['birthDate.extension'])
   }
@@ -107,7 +107,7 @@ t.test('what describes the old value of a primitive goes with it, and a warning 
     rank: 1,
     extension: [{ url: 'http://hl7.org/fhir/StructureDefinition/contactpoint-local', valueString: '1' }, ...extension]
   }
-  const { after, lost } = changed('patients', { resourceType: 'Patient', telecom: [phone] }, { phone: '2' })
+  const { after, lost } = applyChanges('patients', { resourceType: 'Patient', telecom: [phone] }, { phone: '2' })
   t.strictSame(after, { resourceType: 'Patient', telecom: [{ system: 'phone', value: '2', rank: 1, extension }] })
   t.strictSame(lost, ['telecom.extension'])
 })
@@ -124,8 +124,8 @@ t.test('an answer of a questionnaire without a value shows what is below it', as
 t.test('a dose that replaces one with a comparator, which R4 forbids there, is not less than what was sent', async t => {
   const doseQuantity = { value: 5, comparator: '<', unit: 'mg' }
   const before = { resourceType: 'MedicationRequest', dosageInstruction: [{ doseAndRate: [{ doseQuantity }] }] }
-  t.strictSame(mappingOf('prescriptions').toSimple(before), {}, 'less than 5 mg is not shown as 5 mg')
-  const { after, lost } = changed('prescriptions', before, { dosage: { dose: { value: 10, unit: 'mg' } } })
+  t.strictSame(findMapping('prescriptions').toSimple(before), {}, 'less than 5 mg is not shown as 5 mg')
+  const { after, lost } = applyChanges('prescriptions', before, { dosage: { dose: { value: 10, unit: 'mg' } } })
   t.strictSame(after.dosageInstruction, [{ doseAndRate: [{ doseQuantity: { value: 10, unit: 'mg' } }] }])
   t.ok(lost.includes('dosageInstruction.doseAndRate.doseQuantity.comparator'), 'the client learns what is gone')
 })

@@ -17,8 +17,8 @@ import { practitionerRoles } from '../../src/mappings/resources/practitioner-rol
 import { prescriptions } from '../../src/mappings/resources/prescriptions.js'
 import { createContext } from '../harness/create-context.js'
 
-const base64 = (text: string): string => Buffer.from(text).toString('base64')
-const attachmentOf = (note: FhirElement): unknown => (note.content as Array<{ attachment: unknown }>)[0]!.attachment
+const toBase64 = (text: string): string => Buffer.from(text).toString('base64')
+const getAttachment = (note: FhirElement): unknown => (note.content as Array<{ attachment: unknown }>)[0]!.attachment
 
 t.test('the dosage of a prescription is part of its first instruction, beside the words', async t => {
   const instruction = { text: '1 in the morning', additionalInstruction: [{ text: 'with water' }] }
@@ -64,24 +64,24 @@ t.test('a substitution without a decision leaves nothing behind', async t => {
 t.test('the text of a note is stored and read to the letter', async t => {
   for (const text of ['fine', '  indented\r\n\tand more\n', 'Ünïcode 李 🙂', '\uFEFFmarked']) {
     const note = notes.toFhir(notes.withDefaults({ patientId: '1', title: 'Visit', content: text }, createContext))
-    t.same(attachmentOf(note), { contentType: 'text/plain', data: base64(text), title: 'Visit' })
+    t.same(getAttachment(note), { contentType: 'text/plain', data: toBase64(text), title: 'Visit' })
     t.equal(notes.toSimple(note).content, text)
   }
 })
 
 t.test('data that is no text, or not for people, is an Attachment', async t => {
   for (const attachment of [
-    { contentType: 'application/pdf', data: base64('%PDF-1.4') },
+    { contentType: 'application/pdf', data: toBase64('%PDF-1.4') },
     { contentType: 'application/x-unknown', data: '/w==' },
     { contentType: 'text/plain', url: 'https://example.org/long.txt', title: 'Long' }
   ]) {
     const note = notes.toFhir({ content: attachment, title: 'Visit' })
-    t.same(attachmentOf(note), attachment)
+    t.same(getAttachment(note), attachment)
     t.same(notes.toSimple(note).content, attachment)
     t.equal(notes.toSimple(note).contentType, attachment.contentType)
   }
   t.equal(
-    notes.toSimple(notes.toFhir({ content: { contentType: 'text/html', data: base64('<p>fine</p>') } })).content,
+    notes.toSimple(notes.toFhir({ content: { contentType: 'text/html', data: toBase64('<p>fine</p>') } })).content,
     '<p>fine</p>'
   )
 })
@@ -91,22 +91,22 @@ t.test('a text that takes the place of a scan is a text, and its own type is kep
     content: { contentType: 'application/pdf', url: 'https://example.org/a.pdf', title: 'Scan' },
     title: 'Visit'
   })
-  t.same(attachmentOf(notes.patch(scan, { content: 'fine' })), { contentType: 'text/plain', data: base64('fine') })
+  t.same(getAttachment(notes.patch(scan, { content: 'fine' })), { contentType: 'text/plain', data: toBase64('fine') })
   const page = notes.toFhir({ content: '<p>old</p>', contentType: 'text/html', title: 'Visit' })
-  t.same(attachmentOf(notes.patch(page, { content: '<p>new</p>' })), {
+  t.same(getAttachment(notes.patch(page, { content: '<p>new</p>' })), {
     contentType: 'text/html',
-    data: base64('<p>new</p>'),
+    data: toBase64('<p>new</p>'),
     title: 'Visit'
   })
 })
 
 t.test('other words that another system gave as the title of the text stay when the description changes', async t => {
-  const attachment = { contentType: 'text/plain', data: base64('fine'), title: 'Nurse note' }
+  const attachment = { contentType: 'text/plain', data: toBase64('fine'), title: 'Nurse note' }
   const stored = { resourceType: 'DocumentReference', description: 'Evening shift', content: [{ attachment }] }
   t.equal(notes.toSimple(stored).title, 'Evening shift')
   const changed = notes.patch(stored, { title: 'Night shift' })
   t.equal(changed.description, 'Night shift')
-  t.same(attachmentOf(changed), attachment)
+  t.same(getAttachment(changed), attachment)
   t.same(notes.patch(changed, { title: 'Evening shift' }), stored)
 })
 
@@ -114,7 +114,7 @@ t.test('a title that stands beside the text alone is read, and not lost with the
   const stored = {
     resourceType: 'DocumentReference',
     content: [
-      { attachment: { contentType: 'text/plain', data: base64('fine'), title: 'Visit' }, format: { code: 'x' } }
+      { attachment: { contentType: 'text/plain', data: toBase64('fine'), title: 'Visit' }, format: { code: 'x' } }
     ]
   }
   t.equal(notes.toSimple(stored).title, 'Visit')
@@ -182,14 +182,14 @@ t.test('XHTML that could run, or is none, is no narrative', async t => {
 
 t.test('a finding is its code, its words or both', async t => {
   const code = { system: 'http://snomed.info/sct', code: '38341003', display: 'Hypertension' }
-  const stored = (finding: object): unknown =>
+  const writeFinding = (finding: object): unknown =>
     (assessments.toFhir({ findings: [finding] }).finding as FhirElement[])[0]!.itemCodeableConcept
-  t.same(stored({ code, text: 'still high' }), { coding: [code], text: 'still high' })
-  const ofText = (code: string) => ({ system: 'urn:clinigate:text', code })
-  t.same(stored({ text: 'still high' }), { text: 'still high', coding: [ofText('still high')] })
-  t.same(stored({ code: 'high' }), { coding: [{ code: 'high' }] })
-  t.same(stored({ code: 'high', text: 'still high' }), { coding: [{ code: 'high' }], text: 'still high' })
-  t.same(stored({ code: 'very  high' }), { coding: [{ display: 'very  high' }, ofText('very high')] })
+  t.same(writeFinding({ code, text: 'still high' }), { coding: [code], text: 'still high' })
+  const toTextCoding = (code: string) => ({ system: 'urn:clinigate:text', code })
+  t.same(writeFinding({ text: 'still high' }), { text: 'still high', coding: [toTextCoding('still high')] })
+  t.same(writeFinding({ code: 'high' }), { coding: [{ code: 'high' }] })
+  t.same(writeFinding({ code: 'high', text: 'still high' }), { coding: [{ code: 'high' }], text: 'still high' })
+  t.same(writeFinding({ code: 'very  high' }), { coding: [{ display: 'very  high' }, toTextCoding('very high')] })
   for (const findings of [
     [{ code, text: 'still high', basis: '160/100' }],
     [{ code, text: 'Hypertension' }],
@@ -244,9 +244,9 @@ t.test('those who come to an appointment have accepted unless it is said', async
     { actorId: 'Patient/1', status: 'tentative', required: 'required' },
     { actorId: 'Practitioner/2' }
   ]
-  const whole = appointments.toSimple(appointments.toFhir({ participants, patientId: '9' }))
-  t.equal(whole.patientId, '9', 'who is not in the list comes too')
-  t.same(whole.participants, [
+  const simpleAppointment = appointments.toSimple(appointments.toFhir({ participants, patientId: '9' }))
+  t.equal(simpleAppointment.patientId, '9', 'who is not in the list comes too')
+  t.same(simpleAppointment.participants, [
     { actorId: 'Patient/9', status: 'accepted' },
     participants[0],
     { ...participants[1], status: 'accepted' }

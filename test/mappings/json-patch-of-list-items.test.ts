@@ -1,18 +1,18 @@
 /** A JSON Patch names the items of lists by their positions: each keeps what the simple form does not show of it. */
 import t from 'tap'
-import { changesOf } from '../../src/api/resources/changes.js'
+import { parseChanges } from '../../src/api/resources/changes.js'
 import type { FhirElement } from '../../src/mappings/fhir.js'
-import { lostPaths } from '../../src/mappings/core/losses.js'
+import { listLostPaths } from '../../src/mappings/core/losses.js'
 import type { Mapping } from '../../src/mappings/core/mapping.js'
 import { mappings } from '../../src/mappings/registry.js'
-import { changedFields, changeRecord } from '../../src/record-input/changed-record.js'
+import { computeChangedFields, changeRecord } from '../../src/record-input/changed-record.js'
 
-function patched (path: string, stored: object, ...body: readonly object[]) {
+function applyPatch (path: string, stored: object, ...body: readonly object[]) {
   const mapping: Mapping = mappings.find(mapping => mapping.path === path)!
   const before = { resourceType: mapping.type, ...stored } as FhirElement
   const shown = mapping.toSimple(before)
-  const after: any = changeRecord(mapping, before, changedFields(mapping, changesOf(body, shown), shown))
-  return { after, lost: lostPaths(mapping, before, after) }
+  const after: any = changeRecord(mapping, before, computeChangedFields(mapping, parseChanges(body, shown), shown))
+  return { after, lost: listLostPaths(mapping, before, after) }
 }
 
 const permit = (type: string, valueCode: string) => ({
@@ -23,7 +23,7 @@ const consent = { provision: { provision: [permit('permit', 'a'), permit('permit
 const list = '/provision/provision'
 
 t.test('an item that changes while another goes does not become a permit for all', async t => {
-  const { after, lost } = patched(
+  const { after, lost } = applyPatch(
     'consents',
     consent,
     { op: 'remove', path: `${list}/0` },
@@ -34,12 +34,12 @@ t.test('an item that changes while another goes does not become a permit for all
 })
 
 t.test('of items that look alike, the one that a patch names goes', async t => {
-  const { after } = patched('consents', consent, { op: 'remove', path: `${list}/0` })
+  const { after } = applyPatch('consents', consent, { op: 'remove', path: `${list}/0` })
   t.strictSame(after.provision.provision, consent.provision.provision.slice(1))
 })
 
 t.test('items keep what they hide where they are moved to, before and behind new ones', async t => {
-  const { after } = patched(
+  const { after } = applyPatch(
     'consents',
     consent,
     { op: 'add', path: `${list}/0`, value: { type: 'permit', period: { start: '2026' } } },
@@ -54,7 +54,7 @@ t.test('items keep what they hide where they are moved to, before and behind new
 
 t.test('a copy of an item has all of it but its ids', async t => {
   const stored = { provision: { provision: [{ id: 'x', ...permit('permit', 'a') }] } }
-  const { after } = patched(
+  const { after } = applyPatch(
     'consents',
     stored,
     { op: 'copy', from: `${list}/0`, path: `${list}/-` },
@@ -64,7 +64,7 @@ t.test('a copy of an item has all of it but its ids', async t => {
 })
 
 t.test('an item that is replaced as a whole keeps what it hides, unless it is another thing', async t => {
-  const { after } = patched(
+  const { after } = applyPatch(
     'consents',
     consent,
     { op: 'remove', path: `${list}/2` },
@@ -77,7 +77,7 @@ t.test('an item that is replaced as a whole keeps what it hides, unless it is an
   const appointment = {
     participant: [{ actor: { reference: 'Patient/1' }, status: 'accepted', period: { start: '2026-01-01' } }]
   }
-  const other = patched('appointments', appointment, {
+  const other = applyPatch('appointments', appointment, {
     op: 'replace',
     path: '/participants/0',
     value: { actorId: 'Patient/2' }
@@ -90,11 +90,11 @@ t.test('a merge with another length names what goes with an item', async t => {
   const mapping: Mapping = mappings.find(({ path }) => path === 'consents')!
   const before = { resourceType: 'Consent', ...consent } as FhirElement
   const after = mapping.patch(before, { provision: { provision: [{ type: 'deny' }] } })
-  t.strictSame(lostPaths(mapping, before, after), ['provision.provision.modifierExtension'])
+  t.strictSame(listLostPaths(mapping, before, after), ['provision.provision.modifierExtension'])
 })
 
 t.test('lists inside of items, and texts next to which something stands, are followed too', async t => {
   const stored = { address: [{ line: ['a', 'a', 'b'], _line: [{ id: '1' }, { id: '2' }, { id: '3' }] }] }
-  const { after } = patched('patients', stored, { op: 'remove', path: '/address/line/0' })
+  const { after } = applyPatch('patients', stored, { op: 'remove', path: '/address/line/0' })
   t.strictSame(after.address[0], { line: ['a', 'b'], _line: [{ id: '2' }, { id: '3' }] })
 })

@@ -168,11 +168,11 @@ t.test('a changed concept, coding or reference drops the words for the old one',
 
 t.test('text and codings of a concept come back in the form of the contract', async t => {
   const code = concept('code')
-  const shown = (stored: object): unknown => code.read({ code: stored })
-  t.equal(shown({ text: 'a' }), 'a')
-  t.strictSame(shown({ ...loinc('1'), text: 'a' }), { system: 'http://loinc.org', code: '1', text: 'a' })
-  t.strictSame(shown({ coding: [{ code: '1' }, { code: '2' }] }), { code: '1', codings: [{ code: '2' }] })
-  t.equal(shown({ extension: note }), undefined)
+  const readCode = (stored: object): unknown => code.read({ code: stored })
+  t.equal(readCode({ text: 'a' }), 'a')
+  t.strictSame(readCode({ ...loinc('1'), text: 'a' }), { system: 'http://loinc.org', code: '1', text: 'a' })
+  t.strictSame(readCode({ coding: [{ code: '1' }, { code: '2' }] }), { code: '1', codings: [{ code: '2' }] })
+  t.equal(readCode({ extension: note }), undefined)
   t.strictSame(concept.list('code').read({ code: [{ text: 'a' }] }), ['a'])
   t.strictSame(concept.list('code').read({ code: [{ text: 'a' }, { text: 'b' }] }), ['a', 'b'])
 })
@@ -366,9 +366,9 @@ const errors: ReadonlyArray<
 ]
 
 t.test('each mistake is named by its field, with what to do and without the value', async t => {
-  for (const [sent, expression, says, code = 'invalid'] of errors) {
+  for (const [sent, expression, message, code = 'invalid'] of errors) {
     const issues = checkCreate(patients, { ...ada, ...sent })
-    t.match(issues, [{ severity: 'error', code, diagnostics: says, expression: [expression] }], expression)
+    t.match(issues, [{ severity: 'error', code, diagnostics: message, expression: [expression] }], expression)
     t.equal(issues.length, 1, `${expression}: one issue`)
     t.notMatch(JSON.stringify(issues), secret, `${expression}: the value is not repeated`)
   }
@@ -434,17 +434,17 @@ t.test('what another system stored may be sent back beside what is new', async t
 })
 
 t.test('texts have the forms of R4', async t => {
-  const forms: Record<keyof typeof formats, { good: readonly string[]; bad: readonly string[] }> = {
-    text: { good: ['a', 'a b', 'a\nb', '李'], bad: ['', ' ', ' a', 'a\n', 'a\u0000b', 'a\u007f'] },
-    words: { good: ['a', 'a b', 'Jean\u00a0Luc'], bad: ['', 'a  b', 'a\nb', ' a', 'a '] },
-    code: { good: ['a', 'a b', '李'], bad: ['', 'a  b', 'a\nb', ' a', 'a ', 'a\u00a0b', 'a\u2007b', 'a\u007f'] },
+  const forms: Record<keyof typeof formats, { valid: readonly string[]; invalid: readonly string[] }> = {
+    text: { valid: ['a', 'a b', 'a\nb', '李'], invalid: ['', ' ', ' a', 'a\n', 'a\u0000b', 'a\u007f'] },
+    words: { valid: ['a', 'a b', 'Jean\u00a0Luc'], invalid: ['', 'a  b', 'a\nb', ' a', 'a '] },
+    code: { valid: ['a', 'a b', '李'], invalid: ['', 'a  b', 'a\nb', ' a', 'a ', 'a\u00a0b', 'a\u2007b', 'a\u007f'] },
     date: {
-      good: ['1990', '1990-03', '1990-03-14', '2024-02-29'],
-      bad: ['90', '1990-3', '1990-13', '1990-02-30', '2023-02-29', '0000', '1990-03-14T00:00:00Z']
+      valid: ['1990', '1990-03', '1990-03-14', '2024-02-29'],
+      invalid: ['90', '1990-3', '1990-13', '1990-02-30', '2023-02-29', '0000', '1990-03-14T00:00:00Z']
     },
     'fhir-dateTime': {
-      good: ['1990', '2026-03-14T09:30:00Z', '2026-03-14T09:30:00.123456789-14:00'],
-      bad: [
+      valid: ['1990', '2026-03-14T09:30:00Z', '2026-03-14T09:30:00.123456789-14:00'],
+      invalid: [
         '2026-03-14T09:30:00',
         '2026-03-14T09:30Z',
         '2026-03-14T24:00:00Z',
@@ -454,27 +454,27 @@ t.test('texts have the forms of R4', async t => {
       ]
     },
     'fhir-instant': {
-      good: ['2026-03-14T09:30:00Z', '2016-12-31T23:59:60Z', '2026-03-14T09:30:00.1234567891+14:00'],
-      bad: ['2026-03-14', '2026-04-31T00:00:00Z', '2026-03-14T09:30:61Z', '2026-03-14T09:30:00+14:30']
+      valid: ['2026-03-14T09:30:00Z', '2016-12-31T23:59:60Z', '2026-03-14T09:30:00.1234567891+14:00'],
+      invalid: ['2026-03-14', '2026-04-31T00:00:00Z', '2026-03-14T09:30:61Z', '2026-03-14T09:30:00+14:30']
     },
-    'fhir-time': { good: ['09:30:00', '23:59:59.9'], bad: ['9:30:00', '09:30', '24:00:00', '09:30:00Z'] },
-    'time-of-day': { good: ['09:30:00', '09:30', '23:59:59.9'], bad: ['9:30', '24:00', '09:30Z', '09'] },
+    'fhir-time': { valid: ['09:30:00', '23:59:59.9'], invalid: ['9:30:00', '09:30', '24:00:00', '09:30:00Z'] },
+    'time-of-day': { valid: ['09:30:00', '09:30', '23:59:59.9'], invalid: ['9:30', '24:00', '09:30Z', '09'] },
     'instant-or-day': {
-      good: ['2026-03-14T09:30:00Z', '2026-03-14'],
-      bad: ['2026-03', '2026-04-31', '2026-03-14T09:30', '2026-03-14T09:30:00']
+      valid: ['2026-03-14T09:30:00Z', '2026-03-14'],
+      invalid: ['2026-03', '2026-04-31', '2026-03-14T09:30', '2026-03-14T09:30:00']
     },
-    uri: { good: ['http://example.org/a?b#c', 'urn:oid:1.2', 'x-y.z:1'], bad: ['', '#frag', 'xxx', 'a/b', ':a', 'a:'] },
-    'uri-reference': { good: ['http://example.org/a?b#c', 'urn:oid:1.2'], bad: ['', 'a b', 'http://<x>', 'a\u0001'] },
-    base64: { good: ['aGVsbG8=', 'AA==', 'AAAA'], bad: ['A', 'AAA', 'AA=A', 'A A=', '=AAA'] },
+    uri: { valid: ['http://example.org/a?b#c', 'urn:oid:1.2', 'x-y.z:1'], invalid: ['', '#frag', 'xxx', 'a/b', ':a', 'a:'] },
+    'uri-reference': { valid: ['http://example.org/a?b#c', 'urn:oid:1.2'], invalid: ['', 'a b', 'http://<x>', 'a\u0001'] },
+    base64: { valid: ['aGVsbG8=', 'AA==', 'AAAA'], invalid: ['A', 'AAA', 'AA=A', 'A A=', '=AAA'] },
     npi: {
-      good: ['1234567893', '1245319599', '1234567890'],
-      bad: ['123456789', '12345678930', 'abcdefghij']
+      valid: ['1234567893', '1245319599', '1234567890'],
+      invalid: ['123456789', '12345678930', 'abcdefghij']
     }
   }
-  for (const [format, { good, bad }] of Object.entries(forms)) {
+  for (const [format, { valid, invalid }] of Object.entries(forms)) {
     const isOfForm = formats[format as keyof typeof formats]
-    for (const text of good) t.ok(isOfForm(text), `${format} takes ${JSON.stringify(text)}`)
-    for (const text of bad) t.notOk(isOfForm(text), `${format} refuses ${JSON.stringify(text)}`)
+    for (const text of valid) t.ok(isOfForm(text), `${format} takes ${JSON.stringify(text)}`)
+    for (const text of invalid) t.notOk(isOfForm(text), `${format} refuses ${JSON.stringify(text)}`)
   }
 })
 
@@ -508,20 +508,20 @@ t.test('a period ends not before it starts, as far as its precision tells', asyn
 })
 
 t.test('the rules of R4 are checked on the whole resource', async t => {
-  const broken = (
+  const findViolations = (
     of: typeof observations | typeof patients | typeof consents,
     simple: Record<string, unknown>
   ): string[] => checkRules(of as never, of.toFhir(simple)).map(issue => issue.diagnostics)
-  t.match(broken(patients, { lastName: 'X', contact: [{ relationship: 'mother' }] }), [/^contact: .*\(pat-1\)$/])
-  t.strictSame(broken(patients, { lastName: 'X', contact: [{ phone: '1' }] }), [])
-  t.match(broken(observations, { valueString: 'x', dataAbsentReason: 'unknown' }), [/^dataAbsentReason: .*\(obs-6\)$/])
+  t.match(findViolations(patients, { lastName: 'X', contact: [{ relationship: 'mother' }] }), [/^contact: .*\(pat-1\)$/])
+  t.strictSame(findViolations(patients, { lastName: 'X', contact: [{ phone: '1' }] }), [])
+  t.match(findViolations(observations, { valueString: 'x', dataAbsentReason: 'unknown' }), [/^dataAbsentReason: .*\(obs-6\)$/])
   const code = { system: 'http://loinc.org', code: '1' }
-  t.match(broken(observations, { code, valueString: 'x', component: [{ code, value: 1 }] }), [
+  t.match(findViolations(observations, { code, valueString: 'x', component: [{ code, value: 1 }] }), [
     /^component: .*\(obs-7\)$/
   ])
-  t.strictSame(broken(observations, { code, component: [{ code, value: 1 }] }), [])
-  t.match(broken(consents, { patientId: '1' }), [/policyUri.*ppc-1/, /policies.*ppc-1/, /policyRule.*ppc-1/])
-  t.strictSame(broken(consents, consents.withDefaults({ patientId: '1' }, createContext)), [])
+  t.strictSame(findViolations(observations, { code, component: [{ code, value: 1 }] }), [])
+  t.match(findViolations(consents, { patientId: '1' }), [/policyUri.*ppc-1/, /policies.*ppc-1/, /policyRule.*ppc-1/])
+  t.strictSame(findViolations(consents, consents.withDefaults({ patientId: '1' }, createContext)), [])
 })
 
 t.test('a rule broken long ago does not stand in the way of another change', async t => {
@@ -532,12 +532,12 @@ t.test('a rule broken long ago does not stand in the way of another change', asy
     valueString: 'x',
     dataAbsentReason: { text: 'unknown' }
   }
-  const broken = (changes: Record<string, unknown>): string[] =>
+  const findViolations = (changes: Record<string, unknown>): string[] =>
     checkRules(observations as never, observations.patch(before, changes), { written: Object.keys(changes), before })
       .map(issue => issue.diagnostics)
-  t.strictSame(broken({ status: 'amended' }), [])
-  t.match(broken({ dataAbsentReason: 'error' }), [/obs-6/], 'the field itself must be put right')
-  t.strictSame(broken({ dataAbsentReason: null }), [])
+  t.strictSame(findViolations({ status: 'amended' }), [])
+  t.match(findViolations({ dataAbsentReason: 'error' }), [/obs-6/], 'the field itself must be put right')
+  t.strictSame(findViolations({ dataAbsentReason: null }), [])
   const ranges = { ...before, dataAbsentReason: undefined, referenceRange: [{ extension: note }] }
   t.match(checkRules(observations as never, ranges, { written: ['referenceRange'] }).map(issue => issue.diagnostics), [/obs-3/])
 })

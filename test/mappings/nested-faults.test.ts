@@ -3,19 +3,19 @@ import { checkCreate } from '../../src/mappings/core/validate.js'
 import { mappings } from '../../src/mappings/registry.js'
 
 /** The faults of a body, by the path of a resource. */
-const faults = (path: string, body: Record<string, unknown>): string[] =>
+const listFaults = (path: string, body: Record<string, unknown>): string[] =>
   checkCreate(mappings.find(mapping => mapping.path === path)!, body).map(({ diagnostics }) => diagnostics)
 
-const patient = (fields: Record<string, unknown>): string[] =>
-  faults('patients', { firstName: 'Ada', lastName: 'Byron', ...fields })
-const placesOf = (found: readonly string[]): string[] => found.map(text => text.split(':')[0]!).sort()
+const listPatientFaults = (fields: Record<string, unknown>): string[] =>
+  listFaults('patients', { firstName: 'Ada', lastName: 'Byron', ...fields })
+const listPaths = (found: readonly string[]): string[] => found.map(text => text.split(':')[0]!).sort()
 
 t.test('every failing part of a nested field is named, not only the first', async t => {
   const fields = {
     contact: [{ phone: 5, foo: 'x' }, { firstName: 7 }],
     languages: [{ language: '' }, { preferred: 'x' }]
   }
-  t.strictSame(placesOf(patient(fields)), [
+  t.strictSame(listPaths(listPatientFaults(fields)), [
     'contact[0].foo',
     'contact[0].phone',
     'contact[1].firstName',
@@ -24,22 +24,22 @@ t.test('every failing part of a nested field is named, not only the first', asyn
     'languages[1].preferred'
   ])
   t.strictSame(
-    placesOf(
-      faults('observations', { status: 'final', patientId: 'p', code: { code: 'a  b', system: 'x y', display: 5 } })
+    listPaths(
+      listFaults('observations', { status: 'final', patientId: 'p', code: { code: 'a  b', system: 'x y', display: 5 } })
     ),
     ['code.code', 'code.display', 'code.system']
   )
 })
 
 t.test('a value of no form of a choice gets all its forms named', async t => {
-  for (const deceased of ['yes', 7]) t.match(patient({ deceased }), [/^deceased: expected true or false; or a time/])
+  for (const deceased of ['yes', 7]) t.match(listPatientFaults({ deceased }), [/^deceased: expected true or false; or a time/])
 })
 
 t.test('a field of too many parts has its first fault named', async t => {
-  t.strictSame(patient({ contact: Array.from({ length: 5_000 }, () => ({ phone: 5 })) }).length, 1)
+  t.strictSame(listPatientFaults({ contact: Array.from({ length: 5_000 }, () => ({ phone: 5 })) }).length, 1)
 })
 
 t.test('what is valid in R4 is taken: no-break spaces in a name, leap seconds, base64 in lines', async t => {
-  t.strictSame(patient({ firstName: 'Jean\u00a0Luc', deceased: '2016-12-31T23:59:60Z' }), [])
-  t.strictSame(patient({ deceased: '2016-12-31T23:59:59.1234567891+14:00' }), [])
+  t.strictSame(listPatientFaults({ firstName: 'Jean\u00a0Luc', deceased: '2016-12-31T23:59:60Z' }), [])
+  t.strictSame(listPatientFaults({ deceased: '2016-12-31T23:59:59.1234567891+14:00' }), [])
 })

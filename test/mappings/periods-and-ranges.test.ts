@@ -15,8 +15,8 @@ import { prescriptions } from '../../src/mappings/resources/prescriptions.js'
 import { slots } from '../../src/mappings/resources/slots.js'
 import { createContext } from '../harness/create-context.js'
 import { startGateway } from '../harness/gateway.js'
-import { importer } from '../jobs/importing.js'
-import { refusedFields } from './refused-fields.js'
+import { createImporter } from '../jobs/importing.js'
+import { listRefusedFields } from './refused-fields.js'
 
 const [ten, eleven] = ['2026-03-14T10:00:00Z', '2026-03-14T11:00:00Z']
 
@@ -55,7 +55,7 @@ t.test('a time that ends before its start is refused however it is written, by b
     'as long as no time'
   )
 
-  const { results } = await importer(gateway, secret).run(
+  const { results } = await createImporter(gateway, secret).run(
     [
       { patientId, start: eleven, end: ten },
       { id, patientId, start: eleven, end: ten }
@@ -115,29 +115,30 @@ const pairs: readonly Pair[] = [
 
 t.test('each pair of a first and a last time is compared, to the precision that both have', async t => {
   for (const { mapping, names, least, wrong, right } of pairs) {
-    const refused = ([first, last]: Times) => refusedFields(mapping, { ...least, [names[0]]: first, [names[1]]: last })
-    for (const times of wrong) t.strictSame(refused(times), [...names].sort(), `${mapping.path} ${times.join(' ')}`)
-    for (const times of right) t.strictSame(refused(times), [], `${mapping.path} ${times.join(' ')}`)
+    const findRefused = ([first, last]: Times) =>
+      listRefusedFields(mapping, { ...least, [names[0]]: first, [names[1]]: last })
+    for (const times of wrong) t.strictSame(findRefused(times), [...names].sort(), `${mapping.path} ${times.join(' ')}`)
+    for (const times of right) t.strictSame(findRefused(times), [], `${mapping.path} ${times.join(' ')}`)
   }
 })
 
 t.test('a pair that another system stored in the wrong order does not prevent another change', async t => {
   const stored = { resourceType: 'Slot', start: eleven, end: ten }
-  const refused = (changes: Readonly<Record<string, unknown>>) =>
+  const countViolations = (changes: Readonly<Record<string, unknown>>) =>
     checkRules(slots, slots.patch(stored, changes), { written: Object.keys(changes), before: stored }).length
-  t.equal(refused({ comment: 'x' }), 0)
-  t.equal(refused({ end: '2026-03-14T10:30:00Z' }), 2)
-  t.equal(refused({ end: '2026-03-14T11:30:00Z' }), 0)
+  t.equal(countViolations({ comment: 'x' }), 0)
+  t.equal(countViolations({ end: '2026-03-14T10:30:00Z' }), 2)
+  t.equal(countViolations({ end: '2026-03-14T11:30:00Z' }), 0)
 })
 
 t.test('a reference range whose low is above its high is refused', async t => {
-  const refused = (...referenceRange: object[]) =>
-    refusedFields(observations, { code: 'x', patientId: '1', referenceRange })
+  const findRefused = (...referenceRange: object[]) =>
+    listRefusedFields(observations, { code: 'x', patientId: '1', referenceRange })
   t.strictSame(
-    refused({ low: { value: 1 }, high: { value: 2 } }, { low: { value: 5, unit: 'g' }, high: { value: 3, unit: 'g' } }),
+    findRefused({ low: { value: 1 }, high: { value: 2 } }, { low: { value: 5, unit: 'g' }, high: { value: 3, unit: 'g' } }),
     ['referenceRange']
   )
-  t.strictSame(refused({ low: { value: 5, unit: 'mg' }, high: { value: 3, unit: 'g' } }, { high: { value: 3 } }), [])
+  t.strictSame(findRefused({ low: { value: 5, unit: 'mg' }, high: { value: 3, unit: 'g' } }, { high: { value: 3 } }), [])
 })
 
 type Range = Readonly<Record<'low' | 'high', object>>
@@ -173,7 +174,7 @@ const fields: ReadonlyArray<{
   }
 ]
 /** What a create with the range is refused for. */
-function refusals ({ mapping, holding }: typeof fields[number], range: Range) {
+function listIssues ({ mapping, holding }: typeof fields[number], range: Range) {
   const simple = mapping.withDefaults(holding(range) as Record<string, unknown>, createContext)
   return [...checkCreate(mapping, simple), ...checkRules(mapping, mapping.toFhir(simple))]
 }
@@ -189,7 +190,7 @@ t.test('a range whose low is above its high is refused by the field that holds i
       { low: { ...grams(10), unit: 'g' }, high: { ...grams(1), unit: 'gram' } }
     ]) {
       t.match(
-        refusals(field, range),
+        listIssues(field, range),
         [{ code: 'invariant', expression: [field.field], diagnostics: /low .* not be above .* high.*\(rng-2\)/ }],
         field.field
       )
@@ -205,7 +206,7 @@ t.test('a range in order is taken, and one whose ends cannot be compared', async
       { low: { value: 10, unit: 'mg' }, high: { value: 1 } },
       { low: { value: 10, unit: 'g' }, high: grams(1) },
       { low: grams(10), high: { ...grams(1), code: 'kg' } }
-    ]) t.strictSame(refusals(field, range), [], field.field)
+    ]) t.strictSame(listIssues(field, range), [], field.field)
   }
 })
 

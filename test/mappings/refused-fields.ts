@@ -3,11 +3,11 @@ import { checkCreate, checkRules } from '../../src/mappings/core/validate.js'
 import { createContext } from '../harness/create-context.js'
 
 /** The fields that a create would be refused for. */
-export function refusedFields (mapping: Mapping, simple: Readonly<Record<string, unknown>>): string[] {
-  const whole = mapping.withDefaults(simple, createContext)
+export function listRefusedFields (mapping: Mapping, simple: Readonly<Record<string, unknown>>): string[] {
+  const complete = mapping.withDefaults(simple, createContext)
   const issues = [
-    ...checkCreate(mapping, whole),
-    ...checkRules(mapping, mapping.toFhir(whole), { written: Object.keys(whole) })
+    ...checkCreate(mapping, complete),
+    ...checkRules(mapping, mapping.toFhir(complete), { written: Object.keys(complete) })
   ]
   return [...new Set(issues.flatMap(issue => issue.expression ?? []))].sort()
 }

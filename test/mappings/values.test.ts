@@ -16,16 +16,16 @@ import { practitioners } from '../../src/mappings/resources/practitioners.js'
 import { prescriptions } from '../../src/mappings/resources/prescriptions.js'
 import { startGateway } from '../harness/gateway.js'
 
-const minutes = (value: unknown, code = 'h'): unknown =>
+const readMinutes = (value: unknown, code = 'h'): unknown =>
   encounters.toSimple({ resourceType: 'Encounter', length: { value, code } }).lengthMinutes
 
 // 8.2 hours were shown as 491.99999999999994 minutes.
 t.test('a length in a larger unit is shown as the decimal that it is', async t => {
-  t.equal(minutes(8.2), 492)
-  t.equal(minutes(1.1, 'd'), 1584)
-  t.equal(minutes(0.0000007), 0.000042)
-  t.equal(minutes(new ExactNumber('8.20')), 492)
-  t.equal(minutes(new ExactNumber('1.5E+1')), 900)
+  t.equal(readMinutes(8.2), 492)
+  t.equal(readMinutes(1.1, 'd'), 1584)
+  t.equal(readMinutes(0.0000007), 0.000042)
+  t.equal(readMinutes(new ExactNumber('8.20')), 492)
+  t.equal(readMinutes(new ExactNumber('1.5E+1')), 900)
   const weeks = { value: 1.4, code: 'wk' }
   t.equal(
     prescriptions.toSimple({ resourceType: 'MedicationRequest', dispenseRequest: { expectedSupplyDuration: weeks } })
@@ -64,11 +64,11 @@ t.test('a middle name is added to a first one, beside which something may stand'
   t.strictSame(after.name, [{ given: ['Eve', 'Marie', 'Anne'], _given: [{ id: '1' }, null, null] }])
   t.strictSame(checkRules(patients, after, { written: ['middleName'], before }), [])
   const removed = { firstName: null }
-  const whole = { ...after, name: after.name?.map(name => ({ ...name, family: 'X' })) }
-  t.match(checkRules(patients, patients.patch(whole, removed), { written: ['firstName'], before: whole }), [
+  const complete = { ...after, name: after.name?.map(name => ({ ...name, family: 'X' })) }
+  t.match(checkRules(patients, patients.patch(complete, removed), { written: ['firstName'], before: complete }), [
     { expression: ['middleName'], diagnostics: /send both, or remove both/ }
   ], 'no first name is removed from before it')
-  const without = patients.patch(whole, { ...removed, middleName: null })
+  const without = patients.patch(complete, { ...removed, middleName: null })
   t.strictSame(without.name, [{ family: 'X' }])
 })
 

@@ -1,13 +1,13 @@
 import { readFileSync } from 'node:fs'
 import { test } from 'tap'
-import { declarations, metricsTable } from '../../src/observability/metrics/declarations.js'
+import { declarations, formatMetricsTable } from '../../src/observability/metrics/declarations.js'
 import { withTables } from '../../src/config/documentation.js'
 import { startMeasured } from './scrape.js'
 
 const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8')
 
 /** Names of metrics in an expression of Prometheus; those of a histogram by the name of the whole. */
-const namesIn = (text: string): string[] =>
+const findMetricNames = (text: string): string[] =>
   [...new Set(text.match(/\b(?:clinigate|nodejs|process)_[a-z0-9_]+/g) ?? [])].map(name =>
     name.replace(/_bucket$/, '')
   )
@@ -21,7 +21,7 @@ test('dashboard, alerts and page name metrics that a running gateway has, and th
     'docs/how-to/observe.md'
   ]
   for (const file of files) {
-    const named = namesIn(read(file)).filter(name => !name.endsWith('_'))
+    const named = findMetricNames(read(file)).filter(name => !name.endsWith('_'))
     t.ok(named.length > 5, `${file} names metrics`)
     t.same(
       named.filter(name => !served.has(name)),
@@ -47,7 +47,7 @@ test('labels in dashboard and alerts are labels of a metric, or those that Prome
 
 test('the table of metrics in the documentation is derived from the declarations', async t => {
   const page = read('docs/how-to/observe.md')
-  t.equal(page, withTables(page, { metrics: metricsTable() }), 'run npm run docs')
+  t.equal(page, withTables(page, { metrics: formatMetricsTable() }), 'run npm run docs')
 })
 
 test('every panel of the dashboard has a query, and every alert says what to do', async t => {

@@ -4,19 +4,19 @@ import { test, type Test } from 'tap'
 import { measureRequests } from '../../src/http/measure-requests.js'
 import type { Caller } from '../../src/keys/caller.js'
 import { declarations } from '../../src/observability/metrics/declarations.js'
-import { prometheusMetrics } from '../../src/observability/metrics/prometheus.js'
-import { json, startFaultyServer } from '../backends/faulty-server.js'
-import { importer } from '../jobs/importing.js'
-import { clientOf } from '../harness/client.js'
+import { createPrometheusMetrics } from '../../src/observability/metrics/prometheus.js'
+import { sendJson, startFaultyServer } from '../backends/faulty-server.js'
+import { createImporter } from '../jobs/importing.js'
+import { createGatewayClient } from '../harness/client.js'
 import { startGateway } from '../harness/gateway.js'
-import { until } from '../harness/until.js'
+import { waitUntil } from '../harness/until.js'
 import { readScrape, startMeasured } from './scrape.js'
 
 const ada = { firstName: 'Ada', lastName: 'Byron' }
 
 test('requests are counted by the pattern of their route, the class of their status and the mode of the key', async t => {
   const gateway = await startMeasured(t)
-  const client = await clientOf(gateway)
+  const client = await createGatewayClient(gateway)
   const {
     data: { id }
   } = await client.send('POST', 'patients', ada)
@@ -39,7 +39,7 @@ test('requests are counted by the pattern of their route, the class of their sta
 
 test('the time of the datastore is told apart from the time of the gateway', async t => {
   const gateway = await startMeasured(t)
-  const client = await clientOf(gateway)
+  const client = await createGatewayClient(gateway)
   await client.send('POST', 'patients', ada)
   const { value } = await gateway.scrape()
   const all = value('clinigate_http_request_duration_seconds_sum', { route: '/v1/patients', method: 'POST' })
@@ -59,11 +59,11 @@ test("a datastore that fails is seen by its own outcome, and one that answers wi
   t.after(() => faulty.close())
   faulty.answerProbes()
   const gateway = await startMeasured(t, { fhirUrl: faulty.url })
-  const client = await clientOf(gateway)
-  faulty.behave(json(500, {}))
+  const client = await createGatewayClient(gateway)
+  faulty.behave(sendJson(500, {}))
   await client.send('POST', 'patients', ada)
   faulty.behave(
-    json(200, {
+    sendJson(200, {
       resourceType: 'Bundle',
       type: 'searchset',
       entry: [{ resource: { resourceType: 'Patient', id: '1', meta: { versionId: '1' } }, search: { mode: 'match' } }]
@@ -82,9 +82,9 @@ test('a refusal is counted by its reason', async t => {
       starter: { requestsPerMinute: null, requestsPerMonth: 1, overage: false }
     }
   })
-  const minute = await clientOf(gateway)
+  const minute = await createGatewayClient(gateway)
   for (let i = 0; i < 3; i++) await minute.send('GET', 'patients')
-  const month = await clientOf(gateway, { plan: 'starter' })
+  const month = await createGatewayClient(gateway, { plan: 'starter' })
   for (let i = 0; i < 2; i++) await month.send('GET', 'patients')
   await gateway.inject({ url: '/v1/patients' })
   const { secret } = await gateway.createKey({ scopes: ['read'] })
@@ -101,12 +101,12 @@ test('a refusal is counted by its reason', async t => {
 
 test('caches, the copy of the keys, the ledger and the checks of /health can be read', async t => {
   const gateway = await startMeasured(t)
-  const client = await clientOf(gateway)
+  const client = await createGatewayClient(gateway)
   const { data: { id } } = await client.send('POST', 'patients', ada)
   await client.send('PATCH', `patients/${id}`, { email: 'ada@example.org' })
   // A check that took longer than a second, on a machine that stood still, is made anew after a while.
   let scraped = await gateway.scrape()
-  await until(
+  await waitUntil(
     async () => (scraped = await gateway.scrape()).value('clinigate_check_ok', { check: 'testDatastore' }) === 1
   )
   const { value, text } = scraped
@@ -125,9 +125,9 @@ test('caches, the copy of the keys, the ledger and the checks of /health can be 
 test('bulk jobs are counted by how they ended, and their records', async t => {
   const gateway = await startMeasured(t)
   const { secret } = await gateway.createKey()
-  const imports = importer(gateway, secret)
+  const imports = createImporter(gateway, secret)
   await imports.run([{ id: 'a', ...ada }, { id: 'b', firstName: 5 }], '?resourceType=patients')
-  await until(async () => (await gateway.scrape()).value('clinigate_bulk_jobs_ended_total') > 0)
+  await waitUntil(async () => (await gateway.scrape()).value('clinigate_bulk_jobs_ended_total') > 0)
   const { value } = await gateway.scrape()
   t.equal(value('clinigate_bulk_jobs_ended_total', { kind: 'import', outcome: 'completed' }), 1)
   t.equal(value('clinigate_bulk_records_total', { kind: 'import', result: 'processed' }), 2)
@@ -162,7 +162,7 @@ test('neither organizations nor keys nor ids nor URLs become series', async t =>
 })
 
 test('ten thousand organizations and as many URLs and methods of the protocol leave the series as they were', async t => {
-  const metrics = prometheusMetrics({ version: '0', role: 'all' })
+  const metrics = createPrometheusMetrics({ version: '0', role: 'all' })
   const app = fastify()
   t.after(() => app.close())
   await app.register(measureRequests, { onCompleted: metrics.recordRequest })
@@ -174,30 +174,30 @@ test('ten thousand organizations and as many URLs and methods of the protocol le
   const visit = async () => {
     await app.inject({ url: `/v1/patients/${randomUUID()}?q=${randomUUID()}` })
   }
-  const stray = async () => {
+  const visitUnknown = async () => {
     await app.inject({ url: `/${randomUUID()}`, method: 'PROPFIND' as 'GET' })
   }
   await visit()
-  await stray()
-  const series = async () =>
+  await visitUnknown()
+  const countSeries = async () =>
     (await metrics.text()).split('\n').filter(line => line.startsWith('clinigate_http')).length
-  const before = await series()
+  const before = await countSeries()
   for (let i = 0; i < 10_000; i++) await visit()
-  for (let i = 0; i < 100; i++) await stray()
-  t.equal(await series(), before)
+  for (let i = 0; i < 100; i++) await visitUnknown()
+  t.equal(await countSeries(), before)
 })
 
 test('buckets are cumulative, a time that is exactly a bound is within it, and sum and count are those of what was told', async t => {
-  const metrics = prometheusMetrics({ version: '0', role: 'all' })
+  const metrics = createPrometheusMetrics({ version: '0', role: 'all' })
   const labels = { datastore: 'a "b" \\ c', way: 'sent' } as const
   for (const ms of [0, 1, 1.1, 60_000, 60_001]) metrics.exchanged({ ...labels, method: 'GET', outcome: 'ok', ms })
   const text = await metrics.text()
   const series = '{le="$",datastore="a \\"b\\" \\\\ c",way="sent"}'
-  const bucket = (le: string) =>
+  const readBucket = (le: string) =>
     Number(
       text.split(`clinigate_datastore_request_duration_seconds_bucket${series.replace('$', le)} `)[1]?.split('\n')[0]
     )
-  t.same(['0.001', '0.0025', '10', '60', '+Inf'].map(bucket), [2, 3, 3, 4, 5])
+  t.same(['0.001', '0.0025', '10', '60', '+Inf'].map(readBucket), [2, 3, 3, 4, 5])
   const { value } = readScrape(text)
   t.equal(value('clinigate_datastore_request_duration_seconds_count'), 5)
   t.ok(Math.abs(value('clinigate_datastore_request_duration_seconds_sum') - 120.0031) < 1e-9)
@@ -205,7 +205,7 @@ test('buckets are cumulative, a time that is exactly a bound is within it, and s
 })
 
 test('a metric is served once, with its help and type, whether it has series or not', async t => {
-  const metrics = prometheusMetrics({ version: '0', role: 'all' })
+  const metrics = createPrometheusMetrics({ version: '0', role: 'all' })
   for (let i = 0; i < 2; i++) {
     const text = await metrics.text()
     for (const [name, { type }] of Object.entries(declarations)) {

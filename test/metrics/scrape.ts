@@ -1,5 +1,5 @@
 import type { Test } from 'tap'
-import { freePort } from '../harness/free-port.js'
+import { findFreePort } from '../harness/free-port.js'
 import { startGateway, type GatewaySettings, type TestGateway } from '../harness/gateway.js'
 
 /** A gateway that is measured. */
@@ -22,7 +22,7 @@ interface Scrape {
 }
 
 export async function startMeasured (t: Test, settings: GatewaySettings = {}): Promise<MeasuredGateway> {
-  const port = await freePort()
+  const port = await findFreePort()
   const gateway = await startGateway(t, { ...settings, config: { ...settings.config, metrics: { port } } })
   const metricsUrl = `http://127.0.0.1:${port}/metrics`
   return { ...gateway, metricsUrl, scrape: async () => readScrape(await (await fetch(metricsUrl)).text()) }

@@ -1,9 +1,9 @@
 import t from 'tap'
-import { openApiDocument } from '../../src/api/openapi/document.js'
+import { buildOpenApiDocument } from '../../src/api/openapi/document.js'
 import { describeRoutes } from '../../src/bootstrap/describe-routes.js'
 import { mappings } from '../../src/mappings/registry.js'
 import { startGateway } from '../harness/gateway.js'
-import { schemaChecker } from './schema-checker.js'
+import { createSchemaChecker } from './schema-checker.js'
 
 const described = await describeRoutes()
 const wrong = /\b(?:a (?=[AEIO][a-z])|an (?=[B-DF-HJ-NP-Z][a-z]))[A-Za-z]+/
@@ -12,7 +12,7 @@ const wrong = /\b(?:a (?=[AEIO][a-z])|an (?=[B-DF-HJ-NP-Z][a-z]))[A-Za-z]+/
 t.test('the name of a type has the right article in messages', async t => {
   const { inject, createKey } = await startGateway(t)
   const { secret } = await createKey()
-  const answerOf = async (method: 'GET' | 'POST', path: string, payload?: object): Promise<string> =>
+  const fetchBody = async (method: 'GET' | 'POST', path: string, payload?: object): Promise<string> =>
     (
       await inject({
         method,
@@ -22,21 +22,21 @@ t.test('the name of a type has the right article in messages', async t => {
       })
     ).body
   t.match(
-    await answerOf('POST', 'observations', { patientId: '1', code: 'x', encounterId: 'Patient/1' }),
+    await fetchBody('POST', 'observations', { patientId: '1', code: 'x', encounterId: 'Patient/1' }),
     'the id of an Encounter alone'
   )
-  t.match(await answerOf('POST', 'observations', { patientId: '/', code: 'x' }), 'the id of a Patient alone')
-  t.match(await answerOf('GET', 'observations?encounterId=Encounter/a/b'), 'the id of an Encounter')
-  t.match(await answerOf('GET', 'encounters/1?_revinclude=Observation'), 'that leads to an Encounter')
+  t.match(await fetchBody('POST', 'observations', { patientId: '/', code: 'x' }), 'the id of a Patient alone')
+  t.match(await fetchBody('GET', 'observations?encounterId=Encounter/a/b'), 'the id of an Encounter')
+  t.match(await fetchBody('GET', 'encounters/1?_revinclude=Observation'), 'that leads to an Encounter')
 })
 
 t.test('and in the documentation', t => {
-  const texts = JSON.stringify(openApiDocument(mappings, { version: '1', url: 'http://localhost', described }))
+  const texts = JSON.stringify(buildOpenApiDocument(mappings, { version: '1', url: 'http://localhost', described }))
   t.equal(wrong.exec(texts)?.[0], undefined)
   t.end()
 })
 
-const check = schemaChecker(openApiDocument(mappings, { version: '1.0.0', url: '/', described }))
+const check = createSchemaChecker(buildOpenApiDocument(mappings, { version: '1.0.0', url: '/', described }))
 const allows = (name: string, value: unknown): boolean => check(`/components/schemas/${name}`, value).length === 0
 
 // The document said less of texts, operations and filters than the gateway demands of them.
@@ -55,13 +55,13 @@ t.test('the document allows no text that the gateway refuses for its characters'
   for (const system of ['a\u0005', 'a b', '"']) {
     t.notOk(allows('PatientCreate', { ...patient, identifiers: { system, value: '7' } }), JSON.stringify(system))
   }
-  const practitioner = (system: string) => ({
+  const buildPractitioner = (system: string) => ({
     firstName: 'Ada',
     lastName: 'Byron',
     identifiers: { system, value: '7' }
   })
-  t.ok(allows('PractitionerCreate', practitioner('urn:oid:1.2')))
-  t.notOk(allows('PractitionerCreate', practitioner('a"b')), 'also where some systems are excluded')
+  t.ok(allows('PractitionerCreate', buildPractitioner('urn:oid:1.2')))
+  t.notOk(allows('PractitionerCreate', buildPractitioner('a"b')), 'also where some systems are excluded')
 })
 
 t.test('the document says what each operation of a JSON Patch needs', async t => {
@@ -86,41 +86,41 @@ t.test('the document parts the codes of a filter at commas, as the gateway does'
 
 // The document named one media type of a record, and as a JSON Patch arrays alone, where clients in the field send
 // objects.
-const document = openApiDocument(mappings, { version: '1.0.0', url: '/', described }) as any
-const checkDocument = schemaChecker(document)
+const document = buildOpenApiDocument(mappings, { version: '1.0.0', url: '/', described }) as any
+const checkDocument = createSchemaChecker(document)
 const plain = ['application/json', 'application/fhir+json']
 const ofChanges = [...plain, 'application/merge-patch+json', 'application/json-patch+json']
 
 /** The media types that the document has for a request's body. */
-const typesOf = (path: string, method: string): string[] =>
+const listMediaTypes = (path: string, method: string): string[] =>
   Object.keys(document.paths[path][method].requestBody.content)
 
 /** Those of them in which it allows this body. */
-function allowing (path: string, method: string, body: unknown): string[] {
-  const pointer = (type: string): string =>
+function listAllowingTypes (path: string, method: string, body: unknown): string[] {
+  const toPointer = (type: string): string =>
     ['', 'paths', path, method, 'requestBody', 'content', type, 'schema']
       .map(step => encodeURIComponent(step.replaceAll('/', '~1')))
       .join('/')
-  return typesOf(path, method).filter(type => checkDocument(pointer(type), body).length === 0)
+  return listMediaTypes(path, method).filter(type => checkDocument(toPointer(type), body).length === 0)
 }
 
 t.test('the document names every media type of a record, of a change and of what asks for a job', async t => {
   for (const { path, appendOnly } of mappings) {
-    t.strictSame(typesOf(`/v1/${path}`, 'post'), plain, path)
+    t.strictSame(listMediaTypes(`/v1/${path}`, 'post'), plain, path)
     if (!appendOnly) {
       for (const body of [{}, []]) {
-        t.strictSame(allowing(`/v1/${path}/{id}`, 'patch', body), ofChanges, `${path} ${JSON.stringify(body)}`)
+        t.strictSame(listAllowingTypes(`/v1/${path}/{id}`, 'patch', body), ofChanges, `${path} ${JSON.stringify(body)}`)
       }
     }
   }
-  t.strictSame(allowing('/v1/bulk/export', 'post', {}), plain)
-  t.strictSame(allowing('/v1/bulk/import', 'post', { data: '{}' }), plain)
+  t.strictSame(listAllowingTypes('/v1/bulk/export', 'post', {}), plain)
+  t.strictSame(listAllowingTypes('/v1/bulk/import', 'post', { data: '{}' }), plain)
 })
 
 t.test('each media type of the document is taken, a change in every one as an object and as an array', async t => {
   const { url, createKey } = await startGateway(t)
   const { secret } = await createKey()
-  const sent = async (method: string, path: string, type: string, body: unknown): Promise<any> => {
+  const send = async (method: string, path: string, type: string, body: unknown): Promise<any> => {
     const response = await fetch(url + path, {
       method,
       headers: { 'x-api-key': secret, 'content-type': type },
@@ -128,34 +128,34 @@ t.test('each media type of the document is taken, a change in every one as an ob
     })
     return await response.json()
   }
-  for (const type of typesOf('/v1/patients', 'post')) {
+  for (const type of listMediaTypes('/v1/patients', 'post')) {
     t.match(
-      await sent('POST', '/v1/patients', type, { firstName: 'Ada', lastName: 'Byron' }),
+      await send('POST', '/v1/patients', type, { firstName: 'Ada', lastName: 'Byron' }),
       { meta: { status: 201 } },
       type
     )
   }
   const {
     data: { id }
-  } = await sent('POST', '/v1/patients', 'application/json', { firstName: 'Ada', lastName: 'Byron' })
-  for (const type of typesOf('/v1/patients/{id}', 'patch')) {
+  } = await send('POST', '/v1/patients', 'application/json', { firstName: 'Ada', lastName: 'Byron' })
+  for (const type of listMediaTypes('/v1/patients/{id}', 'patch')) {
     t.match(
-      await sent('PATCH', `/v1/patients/${id}`, type, { lastName: `Merge ${type}` }),
+      await send('PATCH', `/v1/patients/${id}`, type, { lastName: `Merge ${type}` }),
       { data: { lastName: `Merge ${type}` } },
       type
     )
     t.match(
-      await sent('PATCH', `/v1/patients/${id}`, type, [{ op: 'replace', path: '/lastName', value: `Patch ${type}` }]),
+      await send('PATCH', `/v1/patients/${id}`, type, [{ op: 'replace', path: '/lastName', value: `Patch ${type}` }]),
       { data: { lastName: `Patch ${type}` } },
       type
     )
   }
-  for (const type of typesOf('/v1/bulk/export', 'post')) {
-    t.match(await sent('POST', '/v1/bulk/export', type, {}), { meta: { status: 202 } }, type)
+  for (const type of listMediaTypes('/v1/bulk/export', 'post')) {
+    t.match(await send('POST', '/v1/bulk/export', type, {}), { meta: { status: 202 } }, type)
   }
-  for (const type of allowing('/v1/bulk/import', 'post', { data: '{}' })) {
+  for (const type of listAllowingTypes('/v1/bulk/import', 'post', { data: '{}' })) {
     t.match(
-      await sent('POST', '/v1/bulk/import', type, {
+      await send('POST', '/v1/bulk/import', type, {
         resourceType: 'patients',
         data: '{ "firstName": "Ada", "lastName": "Byron" }'
       }),

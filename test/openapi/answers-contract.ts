@@ -7,12 +7,12 @@ import type { Test } from 'tap'
 import { noParameter, singleValueKinds } from '../../src/mappings/core/filter.js'
 import type { Mapping } from '../../src/mappings/core/mapping.js'
 import type { Schema } from '../../src/mappings/core/schema.js'
-import { referenceParameters } from '../../src/mappings/r4/search-parameters.js'
-import { referrersTo } from '../../src/mappings/relations.js'
+import { listReferenceParameters } from '../../src/mappings/r4/search-parameters.js'
+import { listReferrers } from '../../src/mappings/relations.js'
 import { mappings } from '../../src/mappings/registry.js'
-import { exampleChange, exampleFilter, exampleOf, examplePatch, exampleSearch } from '../../src/api/openapi/example.js'
+import { buildExampleChange, buildExampleFilterValue, buildExample, buildExamplePatch, buildExampleSearch } from '../../src/api/openapi/example.js'
 import { startGateway, type GatewaySettings } from '../harness/gateway.js'
-import { schemaChecker } from './schema-checker.js'
+import { createSchemaChecker } from './schema-checker.js'
 
 type Simple = Readonly<Record<string, unknown>>
 
@@ -26,15 +26,15 @@ interface Sent {
   readonly body?: unknown
 }
 
-interface Answer { readonly status: number, readonly headers: Headers, readonly body: any }
+interface DocumentedResponse { readonly status: number, readonly headers: Headers, readonly body: any }
 
 /** Sends requests of the document and checks their answers against it. */
-interface DocumentedClient { (sent: Sent): Promise<Answer> }
+interface DocumentedClient { (sent: Sent): Promise<DocumentedResponse> }
 
 /** A client of a running gateway that knows what the gateway says of itself. */
-export async function documentedClient (url: string, secret: string | undefined): Promise<DocumentedClient> {
+export async function createDocumentedClient (url: string, secret: string | undefined): Promise<DocumentedClient> {
   const document = await (await fetch(`${url}/openapi.json`)).json() as any
-  const check = schemaChecker(document)
+  const check = createSchemaChecker(document)
   return async ({ method, path, id = '', query = {}, headers, body }) => {
     const search = Object.entries(query)
       .map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(String(value))}`)
@@ -49,45 +49,45 @@ export async function documentedClient (url: string, secret: string | undefined)
       body: body === undefined || typeof body === 'string' ? body : JSON.stringify(body)
     })
     const text = await response.text()
-    const answer = {
+    const result = {
       status: response.status,
       headers: response.headers,
       body: text === '' ? undefined : JSON.parse(text)
     }
-    const faults = faultsOf(document, check, { method, path }, answer)
+    const faults = findFaults(document, check, { method, path }, result)
     if (faults.length > 0) {
       throw new Error(
-        `${method} ${path} ${JSON.stringify(query)} answered ${answer.status}: ${faults.join('; ')} ${text.slice(0, 500)}`
+        `${method} ${path} ${JSON.stringify(query)} answered ${result.status}: ${faults.join('; ')} ${text.slice(0, 500)}`
       )
     }
-    return answer
+    return result
   }
 }
 
-function faultsOf (
+function findFaults (
   document: any,
-  check: ReturnType<typeof schemaChecker>,
+  check: ReturnType<typeof createSchemaChecker>,
   { method, path }: Pick<Sent, 'method' | 'path'>,
-  { status, headers, body }: Answer
+  { status, headers, body }: DocumentedResponse
 ): string[] {
   const responses = document.paths[path]?.[method.toLowerCase()]?.responses
   const documented = responses?.[status]
   if (documented === undefined) return ['a status that the document does not have']
-  const pointer = documented.$ref?.slice(1) ?? `/paths/${escaped(path)}/${method.toLowerCase()}/responses/${status}`
-  const { headers: named = {}, content } = resolved(document, pointer)
+  const pointer = documented.$ref?.slice(1) ?? `/paths/${escapePointer(path)}/${method.toLowerCase()}/responses/${status}`
+  const { headers: named = {}, content } = resolvePointer(document, pointer)
   const missing = Object.keys(named)
-    .filter(name => resolved(document, named[name].$ref.slice(1)).required && headers.get(name) === null)
+    .filter(name => resolvePointer(document, named[name].$ref.slice(1)).required && headers.get(name) === null)
     .map(name => `no header ${name}`)
   if (content === undefined) {
     return [...missing, ...(body === undefined ? [] : ['a body that the document does not have'])]
   }
   const type = headers.get('content-type')?.split(';')[0] ?? ''
   if (content[type] === undefined) return [`content of type ${type}`]
-  return [...missing, ...check(`${pointer}/content/${escaped(type)}/schema`, body)]
+  return [...missing, ...check(`${pointer}/content/${escapePointer(type)}/schema`, body)]
 }
 
-const escaped = (name: string): string => encodeURIComponent(name.replaceAll('~', '~0').replaceAll('/', '~1'))
-const resolved = (document: any, pointer: string): any =>
+const escapePointer = (name: string): string => encodeURIComponent(name.replaceAll('~', '~0').replaceAll('/', '~1'))
+const resolvePointer = (document: any, pointer: string): any =>
   pointer
     .split('/')
     .slice(1)
@@ -100,34 +100,34 @@ class LiveExamples {
   constructor (readonly client: DocumentedClient) {}
 
   /** The example of a resource, ready to be sent. */
-  readonly of = async (mapping: Mapping, example: Simple = exampleOf(mapping)): Promise<Simple> => {
+  readonly build = async (mapping: Mapping, example: Simple = buildExample(mapping)): Promise<Simple> => {
     const entries = await Promise.all(
       Object.entries(example).map(
-        async ([name, value]) => [name, await this.#live(value, mapping.fields[name]!.schema)] as const
+        async ([name, value]) => [name, await this.#replaceReferences(value, mapping.fields[name]!.schema)] as const
       )
     )
     return Object.fromEntries(entries)
   }
 
-  async #live (value: unknown, schema: Schema): Promise<unknown> {
+  async #replaceReferences (value: unknown, schema: Schema): Promise<unknown> {
     const types = schema['x-references']
-    if (types !== undefined && typeof value === 'string') return await this.#reference(types, value.includes('/'))
+    if (types !== undefined && typeof value === 'string') return await this.#getReference(types, value.includes('/'))
     if (Array.isArray(value)) {
       return await Promise.all(
-        value.map(async item => await this.#live(item, schema.items ?? schema.anyOf?.[0]?.items ?? schema))
+        value.map(async item => await this.#replaceReferences(item, schema.items ?? schema.anyOf?.[0]?.items ?? schema))
       )
     }
     if (typeof value !== 'object' || value === null) return value
     const { properties = {} } = [schema, ...schema.anyOf ?? []].find(branch => branch.properties !== undefined) ?? {}
     const entries = await Promise.all(
       Object.entries(value).map(
-        async ([name, item]) => [name, await this.#live(item, properties[name] ?? {})] as const
+        async ([name, item]) => [name, await this.#replaceReferences(item, properties[name] ?? {})] as const
       )
     )
     return Object.fromEntries(entries)
   }
 
-  async #reference (types: readonly string[], isTyped: boolean): Promise<string> {
+  async #getReference (types: readonly string[], isTyped: boolean): Promise<string> {
     const type = types.find(type => mappings.some(mapping => mapping.type === type))!
     const id = await (this.#ids.get(type) ?? this.#create(type))
     return isTyped || type !== types[0] ? `${type}/${id}` : id
@@ -135,7 +135,7 @@ class LiveExamples {
 
   #create (type: string): Promise<string> {
     const mapping = mappings.find(mapping => mapping.type === type)!
-    const id = this.of(mapping)
+    const id = this.build(mapping)
       .then(body => this.client({ method: 'POST', path: `/v1/${mapping.path}`, body }))
       .then(({ body }) => body.data.id as string)
     this.#ids.set(type, id)
@@ -147,7 +147,7 @@ class LiveExamples {
 export async function testExamples (t: Test, settings: GatewaySettings): Promise<void> {
   const { url, createKey } = await startGateway(t, settings)
   const { secret } = await createKey({ plan: 'enterprise' })
-  const client = await documentedClient(url, secret)
+  const client = await createDocumentedClient(url, secret)
   const examples = new LiveExamples(client)
   for (const mapping of mappings) {
     await t.test(`${mapping.path}: what the documentation shows can be sent, and is answered as it says`, t =>
@@ -160,23 +160,23 @@ async function testResource (t: Test, mapping: Mapping, examples: LiveExamples):
   const { client } = examples
   const path = `/v1/${mapping.path}`
   const one = `${path}/{id}`
-  const created = await client({ method: 'POST', path, body: await examples.of(mapping) })
+  const created = await client({ method: 'POST', path, body: await examples.build(mapping) })
   t.equal(created.status, 201)
   const { id } = created.body.data
   const etag = created.headers.get('etag')!
   t.equal((await client({ method: 'GET', path: one, id })).status, 200)
   t.equal((await client({ method: 'GET', path: one, id, headers: { 'if-none-match': etag } })).status, 304)
   t.equal((await client({ method: 'POST', path, body: { colour: 'red' } })).status, 422)
-  for (const query of searchesOf(mapping)) {
+  for (const query of listSearches(mapping)) {
     t.equal((await client({ method: 'GET', path, query })).status, 200, JSON.stringify(query))
   }
   t.equal((await client({ method: 'GET', path, query: { id } })).body.data.total, 1)
-  for (const query of includesOf(mapping)) {
+  for (const query of listIncludes(mapping)) {
     t.equal((await client({ method: 'GET', path: one, id, query })).status, 200, JSON.stringify(query))
   }
   await testReplay(t, mapping, examples)
   if (mapping.appendOnly) return
-  const change = await examples.of(mapping, exampleChange(mapping))
+  const change = await examples.build(mapping, buildExampleChange(mapping))
   t.equal(
     (
       await client({
@@ -189,9 +189,9 @@ async function testResource (t: Test, mapping: Mapping, examples: LiveExamples):
     ).status,
     200
   )
-  const operations = await Promise.all(examplePatch(mapping).map(async ({ value, ...operation }) => {
+  const operations = await Promise.all(buildExamplePatch(mapping).map(async ({ value, ...operation }) => {
     const name = String(operation.path).slice(1)
-    return { ...operation, value: (await examples.of(mapping, { [name]: value }))[name] }
+    return { ...operation, value: (await examples.build(mapping, { [name]: value }))[name] }
   }))
   t.equal(
     (
@@ -215,17 +215,17 @@ async function testResource (t: Test, mapping: Mapping, examples: LiveExamples):
 }
 
 /** Each filter alone, with several values where it takes them, and every order. */
-function searchesOf (mapping: Mapping): Array<Readonly<Record<string, unknown>>> {
+function listSearches (mapping: Mapping): Array<Readonly<Record<string, unknown>>> {
   const names = Object.keys(mapping.filters)
-  const filters = names.map(name => ({ [name]: exampleFilter(mapping, name) }))
+  const filters = names.map(name => ({ [name]: buildExampleFilterValue(mapping, name) }))
   const several = names
     .filter(name => !singleValueKinds.has(mapping.filters[name]!.kind))
-    .map(name => ({ [name]: `${exampleFilter(mapping, name)},${exampleFilter(mapping, name)}` }))
+    .map(name => ({ [name]: `${buildExampleFilterValue(mapping, name)},${buildExampleFilterValue(mapping, name)}` }))
   const byText = names.filter(name => mapping.filters[name]!.hasText).map(name => ({ [`${name}:text`]: 'words' }))
   const sorting = names.filter(name => mapping.filters[name]!.param !== noParameter)
   const orders = [...sorting, 'date', 'id', 'updatedSince'].map((name, i) => ({ sort: i % 2 === 0 ? name : `-${name}` }))
   return [
-    exampleSearch(mapping),
+    buildExampleSearch(mapping),
     ...filters,
     ...several,
     ...byText,
@@ -235,12 +235,12 @@ function searchesOf (mapping: Mapping): Array<Readonly<Record<string, unknown>>>
 }
 
 /** All groups that may come along, and what FHIR's own parameters lead to. */
-function includesOf (mapping: Mapping): Array<Readonly<Record<string, unknown>>> {
-  const referrers = referrersTo(mapping, mappings)
+function listIncludes (mapping: Mapping): Array<Readonly<Record<string, unknown>>> {
+  const referrers = listReferrers(mapping, mappings)
   const back = referrers.flatMap(({ mapping: { type }, parameters }) =>
     parameters.map(parameter => ({ _revinclude: `${type}:${parameter}` }))
   )
-  const forth = referenceParameters(mapping.type)
+  const forth = listReferenceParameters(mapping.type)
     .slice(0, 1)
     .map(parameter => ({ _include: `${mapping.type}:${parameter}` }))
   return [
@@ -259,7 +259,7 @@ function includesOf (mapping: Mapping): Array<Readonly<Record<string, unknown>>>
   ]
 }
 
-async function testReplay (t: Test, mapping: Mapping, { client, of }: LiveExamples): Promise<void> {
+async function testReplay (t: Test, mapping: Mapping, { client, build: of }: LiveExamples): Promise<void> {
   const path = `/v1/${mapping.path}`
   const headers = { 'idempotency-key': randomUUID() }
   const body = await of(mapping)

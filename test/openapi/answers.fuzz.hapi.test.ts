@@ -1,9 +1,9 @@
-import { realBackend } from '../harness/backend.js'
+import { requireRealBackend } from '../harness/backend.js'
 import { testByFuzzing } from './fuzz-contract.js'
 
 await testByFuzzing({
   title: 'whatever is sent to the gateway before HAPI is answered as the document says',
-  fhirUrl: realBackend().url,
+  fhirUrl: requireRealBackend().url,
   seconds: 40,
   seed: 2
 })

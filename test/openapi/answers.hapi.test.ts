@@ -1,5 +1,5 @@
 import t from 'tap'
-import { realBackend } from '../harness/backend.js'
+import { requireRealBackend } from '../harness/backend.js'
 import { testExamples } from './answers-contract.js'
 
-t.test('on HAPI', async t => testExamples(t, { fhirUrl: realBackend().url }))
+t.test('on HAPI', async t => testExamples(t, { fhirUrl: requireRealBackend().url }))

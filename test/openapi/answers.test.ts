@@ -1,6 +1,6 @@
 import t from 'tap'
 import { startGateway } from '../harness/gateway.js'
-import { documentedClient, testExamples } from './answers-contract.js'
+import { createDocumentedClient, testExamples } from './answers-contract.js'
 
 t.test('on the sandbox', async t => testExamples(t, {}))
 
@@ -11,7 +11,7 @@ t.test('what fails is answered as the documentation says', async t => {
   }
   const { url, createKey } = await startGateway(t, { plans, config: { limits: { bodyBytes: 2048 } } })
   const { secret } = await createKey()
-  const client = await documentedClient(url, secret)
+  const client = await createDocumentedClient(url, secret)
   const path = '/v1/patients'
   const statuses = {
     'no JSON': (await client({ method: 'POST', path, body: '{' })).status,
@@ -20,11 +20,11 @@ t.test('what fails is answered as the documentation says', async t => {
     'count too small': (await client({ method: 'GET', path, query: { count: 0 } })).status,
     'another method meant': (await client({ method: 'POST', path, body: {}, headers: { 'x-http-method': 'DELETE' } }))
       .status,
-    'no key': (await (await documentedClient(url, undefined))({ method: 'GET', path })).status,
-    'no such key': (await (await documentedClient(url, 'nonsense'))({ method: 'GET', path })).status,
+    'no key': (await (await createDocumentedClient(url, undefined))({ method: 'GET', path })).status,
+    'no such key': (await (await createDocumentedClient(url, 'nonsense'))({ method: 'GET', path })).status,
     'key to read': (
       await (
-        await documentedClient(url, (await createKey({ scopes: ['read'] })).secret)
+        await createDocumentedClient(url, (await createKey({ scopes: ['read'] })).secret)
       )({ method: 'POST', path, body: {} })
     ).status,
     'no such id': (await client({ method: 'PATCH', path: `${path}/{id}`, id: 'none', body: {} })).status,
@@ -49,19 +49,19 @@ t.test('what fails is answered as the documentation says', async t => {
     'XML sent': 415,
     'not valid': 422
   })
-  const limited = await documentedClient(url, (await createKey({ plan: 'slow' })).secret)
+  const limited = await createDocumentedClient(url, (await createKey({ plan: 'slow' })).secret)
   await limited({ method: 'GET', path })
   t.equal((await limited({ method: 'GET', path })).status, 429)
   const down = await startGateway(t, { fhirUrl: 'http://127.0.0.1:9/fhir' })
   t.equal(
-    (await (await documentedClient(down.url, (await down.createKey()).secret))({ method: 'GET', path })).status,
+    (await (await createDocumentedClient(down.url, (await down.createKey()).secret))({ method: 'GET', path })).status,
     503
   )
 })
 
 t.test('what needs no key is answered as the documentation says', async t => {
   const { url } = await startGateway(t)
-  const client = await documentedClient(url, undefined)
+  const client = await createDocumentedClient(url, undefined)
   for (const path of ['/health', '/health/ready', '/v1/metadata', '/openapi.json']) {
     t.equal((await client({ method: 'GET', path })).status, 200)
   }

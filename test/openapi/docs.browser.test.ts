@@ -29,10 +29,10 @@ t.test(
     const { requests, complaints } = watch(page)
     await page.goto(`${url}/docs`)
     await page.locator('.opblock-tag-section').first().waitFor()
-    const shown = (await page.evaluate(
+    const tags = (await page.evaluate(
       '[...document.querySelectorAll(".opblock-tag")].map(tag => tag.dataset.tag)'
     )) as string[]
-    t.strictSame(shown.sort(), [...mappings.map(({ path }) => path), 'bulk', 'service', 'webhooks'].sort())
+    t.strictSame(tags.sort(), [...mappings.map(({ path }) => path), 'bulk', 'service', 'webhooks'].sort())
 
     const patients = page.locator('.opblock-tag[data-tag="patients"]')
     const example = patients.locator('pre')
@@ -57,9 +57,9 @@ t.test(
     await create.locator('.opblock-summary-control').click()
     await create.getByRole('button', { name: 'Try it out' }).click()
     await create.getByRole('button', { name: 'Execute' }).click()
-    const answer = create.locator('.live-responses-table .response')
-    await answer.waitFor()
-    t.match(await answer.innerText(), /^201[^]*"firstName": "Ada"/)
+    const response = create.locator('.live-responses-table .response')
+    await response.waitFor()
+    t.match(await response.innerText(), /^201[^]*"firstName": "Ada"/)
 
     const picture = join(tmpdir(), 'clinigate-docs.png')
     await page.screenshot({ path: picture })

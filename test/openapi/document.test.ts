@@ -3,37 +3,37 @@
  */
 import fc from 'fast-check'
 import t from 'tap'
-import { parseStored, plainNumbers, printJson } from '../../src/json/json.js'
+import { parseStored, toPlainNumbers, printJson } from '../../src/json/json.js'
 import type { Mapping } from '../../src/mappings/core/mapping.js'
 import { mappings } from '../../src/mappings/registry.js'
-import { openApiDocument } from '../../src/api/openapi/document.js'
+import { buildOpenApiDocument } from '../../src/api/openapi/document.js'
 import { describeRoutes } from '../../src/bootstrap/describe-routes.js'
-import { displayName } from '../../src/api/openapi/resource-schemas.js'
+import { getDisplayName } from '../../src/api/openapi/resource-schemas.js'
 import { startGateway } from '../harness/gateway.js'
 import { lintDocument } from './lint.js'
-import { changesOf, simpleOf } from '../laws/arbitrary.js'
-import { r4Resource } from '../laws/r4-arbitrary.js'
-import { schemaChecker } from './schema-checker.js'
+import { anyChanges, anySimple } from '../laws/arbitrary.js'
+import { anyR4Resource } from '../laws/r4-arbitrary.js'
+import { createSchemaChecker } from './schema-checker.js'
 
 const described = await describeRoutes()
-const document = openApiDocument(mappings, { version: '1.2.3', url: 'https://api.example.org', described })
-const check = schemaChecker(document)
-const checkClosed = schemaChecker(closed(document))
+const document = buildOpenApiDocument(mappings, { version: '1.2.3', url: 'https://api.example.org', described })
+const check = createSchemaChecker(document)
+const checkClosed = createSchemaChecker(closeSchema(document))
 const parameters = {
   numRuns: Number(process.env.LAWS_RUNS ?? 20),
   seed: Number(process.env.LAWS_SEED ?? 7),
   includeErrorInReport: true
 }
 
-const component = (name: string): string => `/components/schemas/${name}`
+const componentPointer = (name: string): string => `/components/schemas/${name}`
 
 /**
  * The same with no members of objects but those that it names: the document leaves room for more, the gateway has none.
  */
-function closed<T> (schema: T): T {
-  if (Array.isArray(schema)) return schema.map(closed) as T
+function closeSchema<T> (schema: T): T {
+  if (Array.isArray(schema)) return schema.map(closeSchema) as T
   if (typeof schema !== 'object' || schema === null) return schema
-  const members = Object.fromEntries(Object.entries(schema).map(([name, value]) => [name, closed(value)]))
+  const members = Object.fromEntries(Object.entries(schema).map(([name, value]) => [name, closeSchema(value)]))
   return (
     members.type === 'object' && members.properties !== undefined
       ? { additionalProperties: false, ...members }
@@ -42,13 +42,13 @@ function closed<T> (schema: T): T {
 }
 
 /** Every operation as `GET /v1/patients/{id}`. */
-function documented (): string[] {
+function listOperations (): string[] {
   return Object.entries(document.paths as Record<string, object>)
     .flatMap(([path, operations]) => Object.keys(operations).map(method => `${method.toUpperCase()} ${path}`))
 }
 
 /** The routes of a running app from its printed tree; HEAD goes with GET. */
-function routesOf (tree: string): string[] {
+function parseRoutes (tree: string): string[] {
   const parents: string[] = []
   return tree.trimEnd().split('\n').flatMap(line => {
     const [, indent = '', own = '', methods = ''] = /^([│├└─\s]*)(\S+)(?: \(([^)]*)\))?/.exec(line)!
@@ -68,21 +68,21 @@ t.test('the document passes every rule of a linter', async t => {
 
 t.test('each route of a running gateway is documented, and nothing else is', async t => {
   const { app } = await startGateway(t)
-  const routes = routesOf(app.printRoutes({ commonPrefix: false })).filter(
+  const routes = parseRoutes(app.printRoutes({ commonPrefix: false })).filter(
     // Without events, /v1/events is a refusal alone.
     route => !/\/docs|\/v1\/fhir|\/v1\/events|\/control|\/dashboard/.test(route)
   )
   t.ok(routes.length > mappings.length * 3)
-  t.strictSame(routes.sort(), documented().sort())
+  t.strictSame(routes.sort(), listOperations().sort())
 })
 
 for (const mapping of mappings) {
   t.test(`${mapping.path}: the schemas are those of the gateway`, async t => {
-    const noun = displayName(mapping)
+    const noun = getDisplayName(mapping)
     t.doesNotThrow(
       () =>
         fc.assert(
-          fc.property(simpleOf(mapping), simple => refuse(check(component(`${noun}Create`), plainNumbers(simple)))),
+          fc.property(anySimple(mapping), simple => throwFaults(check(componentPointer(`${noun}Create`), toPlainNumbers(simple)))),
           parameters
         ),
       'what is taken may be sent'
@@ -90,7 +90,7 @@ for (const mapping of mappings) {
     t.doesNotThrow(
       () =>
         fc.assert(
-          fc.property(r4Resource(mapping.type), resource => refuse(shownFaults(mapping, resource))),
+          fc.property(anyR4Resource(mapping.type), resource => throwFaults(checkSimple(mapping, resource))),
           parameters
         ),
       'whatever is stored is shown as documented'
@@ -99,7 +99,7 @@ for (const mapping of mappings) {
     t.doesNotThrow(
       () =>
         fc.assert(
-          fc.property(changesOf(mapping), changes => refuse(check(component(`${noun}Change`), plainNumbers(changes)))),
+          fc.property(anyChanges(mapping), changes => throwFaults(check(componentPointer(`${noun}Change`), toPlainNumbers(changes)))),
           parameters
         ),
       'what is taken may change'
@@ -124,52 +124,52 @@ const severalTypes: ReadonlyArray<readonly [schema: RegExp, types: RegExp, reaso
 ]
 
 /** Each place below a schema whose value has several types, with those types; a component is looked into once. */
-function unionsIn (schema: any, place: string, seen: Set<string>): Array<readonly [string, string]> {
+function findUnions (schema: any, path: string, seen: Set<string>): Array<readonly [string, string]> {
   const name = schema.$ref?.split('/').pop()
   if (name !== undefined) {
     if (seen.has(name)) return []
     seen.add(name)
-    return unionsIn((document.components as any).schemas[name], name, seen)
+    return findUnions((document.components as any).schemas[name], name, seen)
   }
   const { anyOf = [], oneOf = [], allOf = [], type, properties = {}, items } = schema
   const forms: any[] = [...anyOf, ...oneOf]
-  const types = [...new Set(forms.flatMap(typesOf))].sort()
-  const several = [type].flat().length > 1 ? [[place, [type].flat().sort().join(' ')] as const] : []
+  const types = [...new Set(forms.flatMap(listTypes))].sort()
+  const several = [type].flat().length > 1 ? [[path, [type].flat().sort().join(' ')] as const] : []
   return [
     ...several,
-    ...(types.length > 1 ? [[place, types.join(' ')] as const] : []),
-    ...[...forms, ...allOf].flatMap(form => unionsIn(form, place, seen)),
-    ...Object.entries(properties).flatMap(([name, member]) => unionsIn(member, `${place}.${name}`, seen)),
-    ...(items === undefined ? [] : unionsIn(items, `${place}[]`, seen))
+    ...(types.length > 1 ? [[path, types.join(' ')] as const] : []),
+    ...[...forms, ...allOf].flatMap(form => findUnions(form, path, seen)),
+    ...Object.entries(properties).flatMap(([name, member]) => findUnions(member, `${path}.${name}`, seen)),
+    ...(items === undefined ? [] : findUnions(items, `${path}[]`, seen))
   ]
 }
 
 /** The types of a schema; an object among the components has its name. */
-function typesOf (schema: any): string[] {
+function listTypes (schema: any): string[] {
   const name = schema.$ref?.split('/').pop()
-  if (name === undefined) return schema.anyOf?.flatMap(typesOf) ?? [schema.type].flat()
+  if (name === undefined) return schema.anyOf?.flatMap(listTypes) ?? [schema.type].flat()
   const target = (document.components as any).schemas[name]
-  return target.type === 'object' ? [name] : typesOf(target)
+  return target.type === 'object' ? [name] : listTypes(target)
 }
 
 t.test('a field has one type in responses, unless the contract or a choice of R4 gives it several', async t => {
   const seen = new Set<string>()
-  const unions = mappings.flatMap(mapping => unionsIn({ $ref: component(displayName(mapping)) }, '', seen))
+  const unions = mappings.flatMap(mapping => findUnions({ $ref: componentPointer(getDisplayName(mapping)) }, '', seen))
   t.strictSame(
-    unions.filter(([place, types]) => !severalTypes.some(([at, of]) => at.test(place) && of.test(types))),
+    unions.filter(([path, types]) => !severalTypes.some(([at, of]) => at.test(path) && of.test(types))),
     []
   )
-  const unused = severalTypes.filter(([at, of]) => !unions.some(([place, types]) => at.test(place) && of.test(types)))
+  const unused = severalTypes.filter(([at, of]) => !unions.some(([path, types]) => at.test(path) && of.test(types)))
   t.strictSame(unused.map(([, , reason]) => reason), [], 'each exception is needed')
   const lists = unions.filter(([, types]) => /\barray\b/.test(types))
-  t.strictSame(lists.map(([place]) => place), ['Remarks'], 'a list is a list whatever its length')
+  t.strictSame(lists.map(([path]) => path), ['Remarks'], 'a list is a list whatever its length')
 })
 
-function shownFaults (mapping: Mapping, resource: Record<string, unknown>): string[] {
-  const shown = mapping.present({ meta: {}, ...parseStored(printJson(resource)) as object } as never)
-  return checkClosed(component(displayName(mapping)), JSON.parse(printJson(shown)))
+function checkSimple (mapping: Mapping, resource: Record<string, unknown>): string[] {
+  const simple = mapping.present({ meta: {}, ...parseStored(printJson(resource)) as object } as never)
+  return checkClosed(componentPointer(getDisplayName(mapping)), JSON.parse(printJson(simple)))
 }
 
-function refuse (faults: readonly string[]): void {
+function throwFaults (faults: readonly string[]): void {
   if (faults.length > 0) throw new Error(faults.join('; '))
 }

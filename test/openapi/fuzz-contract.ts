@@ -25,15 +25,15 @@ interface Fuzzing {
  */
 export async function testByFuzzing ({ title, fhirUrl, seconds, seed }: Fuzzing): Promise<void> {
   t.setTimeout(limitMs)
-  const said: string[] = []
-  const log = (text: string): void => { said.push(text) }
+  const logged: string[] = []
+  const log = (text: string): void => { logged.push(text) }
   const program = await installFuzzer({ log })
-  await t.test(title, { skip: program === undefined && said.join(' '), timeout: limitMs }, async t => {
+  await t.test(title, { skip: program === undefined && logged.join(' '), timeout: limitMs }, async t => {
     const gateway = await startBuiltGateway({ dist: dirname(buildMain()), fhirUrl })
     t.after(gateway.stop)
     const isClean = await fuzz({ program: program!, url: gateway.url, key: gateway.key, seed, seconds, log })
     if (!isClean) {
-      t.comment(`to see it again: npm run fuzz:openapi -- --seed ${seed} --minutes ${seconds / 60}\n${findingsOf(said.join(''))}`)
+      t.comment(`to see it again: npm run fuzz:openapi -- --seed ${seed} --minutes ${seconds / 60}\n${extractFindings(logged.join(''))}`)
     }
     t.ok(isClean, `seed ${seed}`)
     t.equal(gateway.log(), '', 'the gateway has no error in its log')
@@ -41,5 +41,5 @@ export async function testByFuzzing ({ title, fhirUrl, seconds, seed }: Fuzzing)
 }
 
 /** What the fuzzer printed of each failure, without its progress. */
-const findingsOf = (text: string): string =>
+const extractFindings = (text: string): string =>
   [...text.matchAll(/=+ FAILURES =+\n([^]*?)\n=+ SUMMARY =+/g)].map(([, findings]) => findings).join('\n') || text

@@ -5,7 +5,7 @@ import ajvFormats from 'ajv-formats'
  * Checks values against the schemas of an OpenAPI document, each named by its JSON Pointer; what it returns is wrong
  * with the value.
  */
-export function schemaChecker (document: object): (pointer: string, value: unknown) => string[] {
+export function createSchemaChecker (document: object): (pointer: string, value: unknown) => string[] {
   const ajv = new Ajv2020({ strict: false, allErrors: true })
   ajvFormats.default(ajv)
   ajv.addSchema(document, 'openapi')

@@ -1,19 +1,19 @@
 import type { Test } from 'tap'
-import { fhirServer } from '../harness/fhir-server.js'
-import { idIn, isRefused, patient, stored, type Answer, type Fhir, type World } from './fixture.js'
+import { createFhirClient } from '../harness/fhir-server.js'
+import { parseVersionedId, assertRejected, buildPatient, storeResources, type RawResponse, type Fhir, type World } from './fixture.js'
 
 /** How content goes in and out, whichever FHIR server is behind the gateway: http://hl7.org/fhir/R4/binary.html */
-export async function binaryContract (t: Test, world: World, serverUrl: string): Promise<void> {
-  await t.test('content comes out as it went in, to whoever names no media type of FHIR', t => inAndOut(t, world))
-  await t.test('and as a resource to whoever names one', t => asResource(t, world))
+export async function testBinary (t: Test, world: World, serverUrl: string): Promise<void> {
+  await t.test('content comes out as it went in, to whoever names no media type of FHIR', t => testRoundTrip(t, world))
+  await t.test('and as a resource to whoever names one', t => testAsResource(t, world))
   await t.test('what was stored as a resource comes out as content, and does not run in a browser', t =>
-    outOfResource(t, world)
+    testContentOfResource(t, world)
   )
-  await t.test('it is stored with the tenant\'s tag, as the resource would be', t => storedTagged(t, world, serverUrl))
-  await t.test('the security context must lead to a record of the tenant', t => securityContext(t, world))
-  await t.test('content of others is not there', t => strangers(t, world))
-  await t.test('content is replaced under its id and version', t => replaced(t, world))
-  await t.test('what is no content is refused', t => refused(t, world))
+  await t.test('it is stored with the tenant\'s tag, as the resource would be', t => testStoredTag(t, world, serverUrl))
+  await t.test('the security context must lead to a record of the tenant', t => testSecurityContext(t, world))
+  await t.test('content of others is not there', t => testOtherTenants(t, world))
+  await t.test('content is replaced under its id and version', t => testReplace(t, world))
+  await t.test('what is no content is refused', t => testInvalidContent(t, world))
 }
 
 // Each byte once: what is no UTF-8 shows whether it went through a text.
@@ -21,7 +21,7 @@ const bytes = Buffer.from(Array.from({ length: 256 }, (_, byte) => byte))
 const png = { 'content-type': 'image/png' }
 
 /** The content itself, which the sender of JSON cannot show. */
-async function content (
+async function fetchContent (
   { gateway }: World,
   { secret }: Fhir,
   id: string,
@@ -30,9 +30,9 @@ async function content (
   return await gateway.inject({ url: `/v1/fhir/Binary/${id}`, headers: { 'x-api-key': secret, ...headers } })
 }
 
-const madeId = ({ headers }: Answer): string => idIn(headers.location!)
+const getCreatedId = ({ headers }: RawResponse): string => parseVersionedId(headers.location!)
 
-async function inAndOut (t: Test, world: World): Promise<void> {
+async function testRoundTrip (t: Test, world: World): Promise<void> {
   const fhir = await world.fhir()
   // Medplum's client names the file in the URL.
   const made = await fhir.send('POST', '/Binary?_filename=scan.png', bytes, png)
@@ -42,7 +42,7 @@ async function inAndOut (t: Test, world: World): Promise<void> {
     resource: { resourceType: 'Binary', contentType: 'image/png', data: bytes.toString('base64') }
   })
   for (const accept of [undefined, '*/*', 'image/png', 'image/*', 'text/html, image/png;q=0.1', '']) {
-    const out = await content(world, fhir, madeId(made), accept === undefined ? {} : { accept })
+    const out = await fetchContent(world, fhir, getCreatedId(made), accept === undefined ? {} : { accept })
     t.strictSame(
       [
         out.statusCode,
@@ -67,14 +67,14 @@ async function inAndOut (t: Test, world: World): Promise<void> {
   ]) {
     const sent = await fhir.send('POST', '/Binary', Buffer.from('a=b&c'), { 'content-type': type })
     t.equal(sent.status, 201, type)
-    const out = await content(world, fhir, madeId(sent))
+    const out = await fetchContent(world, fhir, getCreatedId(sent))
     t.strictSame([out.headers['content-type'], out.body], [type, 'a=b&c'], type)
   }
-  const unchanged = await content(world, fhir, madeId(made), { 'if-none-match': 'W/"1"' })
+  const unchanged = await fetchContent(world, fhir, getCreatedId(made), { 'if-none-match': 'W/"1"' })
   t.strictSame([unchanged.statusCode, unchanged.body], [304, ''])
   const head = await world.gateway.inject({
     method: 'HEAD',
-    url: `/v1/fhir/Binary/${madeId(made)}`,
+    url: `/v1/fhir/Binary/${getCreatedId(made)}`,
     headers: { 'x-api-key': fhir.secret }
   })
   t.strictSame(
@@ -83,9 +83,9 @@ async function inAndOut (t: Test, world: World): Promise<void> {
   )
 }
 
-async function asResource (t: Test, { fhir: join }: World): Promise<void> {
+async function testAsResource (t: Test, { fhir: join }: World): Promise<void> {
   const { send } = await join()
-  const id = madeId(await send('POST', '/Binary', bytes, png))
+  const id = getCreatedId(await send('POST', '/Binary', bytes, png))
   const fhirType = 'application/fhir+json; charset=utf-8'
   for (const headers of [
     { accept: 'application/fhir+json' },
@@ -110,13 +110,13 @@ async function asResource (t: Test, { fhir: join }: World): Promise<void> {
     resource: { total: 1 }
   })
   for (const accept of ['application/fhir+xml', 'text/plain', 'application/fhir+ndjson', 'image/png;q=0']) {
-    isRefused(t, await send('GET', `/Binary/${id}`, undefined, { accept }), 406, accept)
+    assertRejected(t, await send('GET', `/Binary/${id}`, undefined, { accept }), 406, accept)
   }
 }
 
-async function outOfResource (t: Test, world: World): Promise<void> {
+async function testContentOfResource (t: Test, world: World): Promise<void> {
   const fhir = await world.fhir()
-  for (const [contentType, shown] of [
+  for (const [contentType, expected] of [
     ['text/html', 'text/html'],
     ['image/svg+xml', 'image/svg+xml'],
     ['nonsense', 'application/octet-stream'],
@@ -127,96 +127,96 @@ async function outOfResource (t: Test, world: World): Promise<void> {
       contentType,
       data: bytes.toString('base64')
     })
-    const out = await content(world, fhir, madeId(made))
+    const out = await fetchContent(world, fhir, getCreatedId(made))
     t.strictSame(
       [out.headers['content-type'], out.headers['content-disposition'], out.headers['content-security-policy']],
-      [shown, 'attachment', "sandbox; default-src 'none'"],
+      [expected, 'attachment', "sandbox; default-src 'none'"],
       contentType
     )
     t.ok(out.rawPayload.equals(bytes))
   }
   const empty = await fhir.send('POST', '/Binary', { resourceType: 'Binary', contentType: 'text/plain' })
-  const out = await content(world, fhir, madeId(empty))
+  const out = await fetchContent(world, fhir, getCreatedId(empty))
   t.strictSame([out.statusCode, out.body, out.headers['content-type']], [200, '', 'text/plain'])
 }
 
-async function storedTagged (t: Test, { fhir: join }: World, serverUrl: string): Promise<void> {
+async function testStoredTag (t: Test, { fhir: join }: World, serverUrl: string): Promise<void> {
   const { send, tenantId } = await join()
-  const id = madeId(await send('POST', '/Binary', bytes, png))
-  t.match(await fhirServer(serverUrl).tagged(tenantId, 'Binary'), [
+  const id = getCreatedId(await send('POST', '/Binary', bytes, png))
+  t.match(await createFhirClient(serverUrl).fetchTagged(tenantId, 'Binary'), [
     { id, contentType: 'image/png', data: bytes.toString('base64') }
   ])
 }
 
-async function securityContext (t: Test, { fhir: join }: World): Promise<void> {
+async function testSecurityContext (t: Test, { fhir: join }: World): Promise<void> {
   const [fhir, other] = [await join(), await join()]
-  const [[own], [foreign]] = [await stored(fhir, patient()), await stored(other, patient())]
+  const [[own], [foreign]] = [await storeResources(fhir, buildPatient()), await storeResources(other, buildPatient())]
   for (const reference of [`Patient/${own}`, `https://gateway.test/v1/fhir/Patient/${own}`]) {
     t.match(await fhir.send('POST', '/Binary', bytes, { ...png, 'x-security-context': reference }), {
       status: 201,
       resource: { securityContext: { reference: `Patient/${own}` } }
     })
   }
-  const answers = await Promise.all(
+  const responses = await Promise.all(
     [`Patient/${foreign}`, 'Patient/nobody'].map(reference =>
       fhir.send('POST', '/Binary', bytes, { ...png, 'x-security-context': reference })
     )
   )
-  for (const answer of answers) {
-    isRefused(
+  for (const response of responses) {
+    assertRejected(
       t,
-      answer,
+      response,
       { status: 422, code: 'business-rule', expression: ['Binary.securityContext'] },
       'a foreign context'
     )
-    t.equal(answer.text, answers[0]!.text)
+    t.equal(response.text, responses[0]!.text)
   }
   const criteria = await fhir.send('POST', '/Binary', bytes, { ...png, 'x-security-context': 'Patient?_id=x' })
-  isRefused(t, criteria, { status: 422, code: 'business-rule', expression: ['Binary.securityContext'] }, 'criteria')
+  assertRejected(t, criteria, { status: 422, code: 'business-rule', expression: ['Binary.securityContext'] }, 'criteria')
 }
 
-async function strangers (t: Test, world: World): Promise<void> {
+async function testOtherTenants (t: Test, world: World): Promise<void> {
   const [fhir, other] = [await world.fhir(), await world.fhir()]
-  const foreign = madeId(await other.send('POST', '/Binary', bytes, png))
+  const foreign = getCreatedId(await other.send('POST', '/Binary', bytes, png))
   for (const accept of ['*/*', 'image/png', 'text/plain']) {
     const [theirs, nobodys] = [
-      await content(world, fhir, foreign, { accept }),
-      await content(world, fhir, 'nobody', { accept })
+      await fetchContent(world, fhir, foreign, { accept }),
+      await fetchContent(world, fhir, 'nobody', { accept })
     ]
     t.strictSame([theirs.statusCode, theirs.body], [404, nobodys.body], accept)
     t.match(theirs.headers['content-type'], 'application/fhir+json')
   }
-  isRefused(t, await fhir.send('PUT', `/Binary/${foreign}`, bytes, png), 404, 'PUT')
-  isRefused(t, await fhir.send('PUT', '/Binary/nobody', bytes, png), 404, 'PUT of none')
+  assertRejected(t, await fhir.send('PUT', `/Binary/${foreign}`, bytes, png), 404, 'PUT')
+  assertRejected(t, await fhir.send('PUT', '/Binary/nobody', bytes, png), 404, 'PUT of none')
 }
 
-async function replaced (t: Test, world: World): Promise<void> {
+async function testReplace (t: Test, world: World): Promise<void> {
   const fhir = await world.fhir()
-  const id = madeId(await fhir.send('POST', '/Binary', bytes, png))
+  const id = getCreatedId(await fhir.send('POST', '/Binary', bytes, png))
   t.match(
     await fhir.send('PUT', `/Binary/${id}`, Buffer.from('new'), { 'content-type': 'text/plain', 'if-match': 'W/"1"' }),
     { status: 200, resource: { id, contentType: 'text/plain' } }
   )
-  isRefused(t, await fhir.send('PUT', `/Binary/${id}`, bytes, { ...png, 'if-match': 'W/"1"' }), 412, 'an old version')
-  t.equal((await content(world, fhir, id)).body, 'new')
+  assertRejected(t, await fhir.send('PUT', `/Binary/${id}`, bytes, { ...png, 'if-match': 'W/"1"' }), 412, 'an old version')
+  t.equal((await fetchContent(world, fhir, id)).body, 'new')
 }
 
-async function refused (t: Test, { fhir: join }: World): Promise<void> {
+async function testInvalidContent (t: Test, { fhir: join }: World): Promise<void> {
   const { send } = await join()
   for (const type of ['application/fhir+xml', 'application/fhir+turtle', 'nonsense', 'image/', 'text/plain; a']) {
-    isRefused(t, await send('POST', '/Binary', Buffer.from('x'), { 'content-type': type }), 415, type)
+    assertRejected(t, await send('POST', '/Binary', Buffer.from('x'), { 'content-type': type }), 415, type)
   }
-  isRefused(t, await send('POST', '/Binary', bytes, { ...png, 'content-encoding': 'gzip' }), 415, 'packed')
-  isRefused(
+  assertRejected(t, await send('POST', '/Binary', bytes, { ...png, 'content-encoding': 'gzip' }), 415, 'packed')
+  assertRejected(
     t,
     await send('POST', '/Binary', '{"a":1}', { 'content-type': 'application/json' }),
     400,
     'JSON is the resource'
   )
-  isRefused(t, await send('POST', '/Patient', bytes, png), 415, 'another type')
-  isRefused(t, await send('POST', '/Binary', Buffer.alloc(0), png), 400, 'nothing')
-  isRefused(t, await send('POST', '/Binary', Buffer.alloc(16 * 1024 * 1024 + 1), png), 413, 'too large')
-  isRefused(
+  assertRejected(t, await send('POST', '/Patient', bytes, png), 415, 'another type')
+  assertRejected(t, await send('POST', '/Binary', Buffer.alloc(0), png), 400, 'nothing')
+  assertRejected(t, await send('POST', '/Binary', Buffer.alloc(16 * 1024 * 1024 + 1), png), 413, 'too large')
+  assertRejected(
     t,
     await (await join({ scopes: ['read'] })).send('POST', '/Binary', bytes, png),
     403,

@@ -1,9 +1,9 @@
 import t from 'tap'
 import { startTestSandbox } from '../harness/sandbox.js'
-import { binaryContract } from './binary-contract.js'
+import { testBinary } from './binary-contract.js'
 import { openWorld } from './fixture.js'
 
 await t.test('content on the sandbox', async t => {
   const sandbox = await startTestSandbox(t)
-  await binaryContract(t, await openWorld(t, { url: sandbox.url, server: 'sandbox' }), sandbox.url)
+  await testBinary(t, await openWorld(t, { url: sandbox.url, server: 'sandbox' }), sandbox.url)
 })

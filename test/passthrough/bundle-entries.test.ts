@@ -1,22 +1,22 @@
 import t from 'tap'
 import { parseInteraction } from '../../src/api/passthrough/interaction-of.js'
 import { decorateBackend } from '../../src/backends/decorate.js'
-import { clientOf } from '../harness/client.js'
+import { createGatewayClient } from '../harness/client.js'
 import { startGateway } from '../harness/gateway.js'
 import { startTestSandbox } from '../harness/sandbox.js'
-import { gatewayTo, newTenant, system } from '../tenant-guard/guarded.js'
-import { bundle, entry, isRefused, patient, sender } from './fixture.js'
-import { onceContract } from './once-contract.js'
+import { createGateway, newTenant, system } from '../tenant-guard/guarded.js'
+import { buildBundle, buildEntry, assertRejected, buildPatient, createFhirSender } from './fixture.js'
+import { testFhirIdempotency } from './once-contract.js'
 
 // A read in a Bundle came whole although its sender had that version, and nonsense in the condition passed.
 t.test(
   'a read in a Bundle is answered with 304 where the same read alone is, and a condition that cannot be read is refused',
   async t => {
-    const client = await clientOf(await startGateway(t))
+    const client = await createGatewayClient(await startGateway(t))
     const {
       body: { id, meta }
     } = await client.send('POST', 'fhir/Patient', { resourceType: 'Patient', name: [{ family: 'Byron' }] })
-    const inBundle = async (type: string, conditions: object) =>
+    const sendInBundle = async (type: string, conditions: object) =>
       (
         await client.send('POST', 'fhir', {
           resourceType: 'Bundle',
@@ -35,7 +35,7 @@ t.test(
       ]) {
         const {
           entry: [{ resource, response }]
-        } = await inBundle(type, conditions)
+        } = await sendInBundle(type, conditions)
         t.equal(resource, undefined, 'the record is not sent again')
         t.match(response, { status: '304 Not Modified', etag: `W/"${meta.versionId}"` })
       }
@@ -45,12 +45,12 @@ t.test(
         { ifModifiedSince: before },
         { ifNoneMatch: 'W/"other"', ifModifiedSince: later }
       ]) {
-        t.match(await inBundle(type, conditions), { entry: [{ resource: { id }, response: { status: '200 OK' } }] })
+        t.match(await sendInBundle(type, conditions), { entry: [{ resource: { id }, response: { status: '200 OK' } }] })
       }
     }
     for (const conditions of [{ ifNoneMatch: 'B^n' }, { ifNoneMatch: 7 }, { ifModifiedSince: 'yesterday' }]) {
-      t.match(await inBundle('batch', conditions), { entry: [{ response: { status: '400 Bad Request' } }] })
-      t.match(await inBundle('transaction', conditions), { resourceType: 'OperationOutcome' })
+      t.match(await sendInBundle('batch', conditions), { entry: [{ response: { status: '400 Bad Request' } }] })
+      t.match(await sendInBundle('transaction', conditions), { resourceType: 'OperationOutcome' })
     }
   }
 )
@@ -59,21 +59,21 @@ t.test(
 // typing mistake.
 t.test('an entry is refused with the issue code of the same request alone', async t => {
   const gateway = await startGateway(t)
-  const send = sender(gateway, (await gateway.createKey()).secret)
+  const send = createFhirSender(gateway, (await gateway.createKey()).secret)
   const entries: ReadonlyArray<readonly [number, string, object]> = [
-    [404, 'not-found', entry('GET', 'Nothing/1')],
-    [405, 'not-supported', entry('POST', 'Patient/1', patient())],
-    [415, 'not-supported', entry('PATCH', 'Patient/1', patient())],
-    [400, 'invalid', entry('POST', 'Observation', patient())]
+    [404, 'not-found', buildEntry('GET', 'Nothing/1')],
+    [405, 'not-supported', buildEntry('POST', 'Patient/1', buildPatient())],
+    [415, 'not-supported', buildEntry('PATCH', 'Patient/1', buildPatient())],
+    [400, 'invalid', buildEntry('POST', 'Observation', buildPatient())]
   ]
   for (const [status, code, wrong] of entries) {
-    isRefused(
+    assertRejected(
       t,
-      await send('POST', '', bundle('transaction', wrong)),
+      await send('POST', '', buildBundle('transaction', wrong)),
       { status, code, expression: ['Bundle.entry[0]'] },
       `transaction ${status}`
     )
-    const { resource } = await send('POST', '', bundle('batch', wrong))
+    const { resource } = await send('POST', '', buildBundle('batch', wrong))
     t.match(
       resource.entry[0].response,
       { status: new RegExp(`^${status}`), outcome: { issue: [{ code, expression: ['Bundle.entry[0]'] }] } },
@@ -83,7 +83,7 @@ t.test('an entry is refused with the issue code of the same request alone', asyn
 })
 
 const sandbox = await startTestSandbox(t)
-await onceContract(t, sandbox.url)
+await testFhirIdempotency(t, sandbox.url)
 
 await t.test('the management API refuses a key, since it does each request that it is sent', async t => {
   const gateway = await startGateway(t)
@@ -106,10 +106,10 @@ const plain = {
   path: [],
   query: []
 }
-const reads = (length: number) => Array.from({ length }, () => entry('GET', 'Patient/1'))
+const buildReads = (length: number) => Array.from({ length }, () => buildEntry('GET', 'Patient/1'))
 
 /** A datastore with one patient of 4 MiB, which says how often it was read. */
-function large () {
+function createLargeStore () {
   const tenantId = newTenant()
   const patient = {
     resourceType: 'Patient',
@@ -117,7 +117,7 @@ function large () {
     meta: { versionId: '1', lastUpdated: '2026-03-14T09:30:00Z', tag: [{ system, code: tenantId }] },
     name: [{ given: Array.from({ length: 4 }, () => 'x'.repeat(megabytes)) }]
   }
-  const { backend: real, guard } = gatewayTo('http://datastore.test/fhir')
+  const { backend: real, guard } = createGateway('http://datastore.test/fhir')
   let count = 0
   const send = async () => {
     count++
@@ -131,15 +131,15 @@ function large () {
 t.test(
   'the entries of a batch show together as much as one answer may have, and what finds no room is not read',
   async t => {
-    const { count, store } = large()
-    const { body = '' } = await store.perform(parseInteraction({ ...plain, body: bundle('batch', ...reads(100)) }))
+    const { count, store } = createLargeStore()
+    const { body = '' } = await store.perform(parseInteraction({ ...plain, body: buildBundle('batch', ...buildReads(100)) }))
     type Entry = { resource?: object; response: { status: string } }
-    const answers = (JSON.parse(String(body)) as { entry: Entry[] }).entry
+    const entries = (JSON.parse(String(body)) as { entry: Entry[] }).entry
     t.ok(body.length < 65 * megabytes)
     t.ok(count() <= 16 + 8, `${count()} were read`)
-    t.equal(answers.filter(({ resource }) => resource !== undefined).length, 15)
+    t.equal(entries.filter(({ resource }) => resource !== undefined).length, 15)
     t.match(
-      answers.filter(({ resource }) => resource === undefined),
+      entries.filter(({ resource }) => resource === undefined),
       Array.from({ length: 85 }, () => ({
         response: {
           status: '413 Payload Too Large',
@@ -151,12 +151,12 @@ t.test(
 )
 
 t.test('a write that finds no room is done, and answered without its record', async t => {
-  const { store, patient } = large()
+  const { store, patient } = createLargeStore()
   const { meta: _, ...content } = patient
   const { body = '' } = await store.perform(
     parseInteraction({
       ...plain,
-      body: bundle('batch', ...reads(40), entry('PUT', 'Patient/1', { ...content, name: [{ family: 'Byron' }] }))
+      body: buildBundle('batch', ...buildReads(40), buildEntry('PUT', 'Patient/1', { ...content, name: [{ family: 'Byron' }] }))
     })
   )
   const last = (JSON.parse(String(body)) as { entry: unknown[] }).entry.at(-1)

@@ -1,50 +1,51 @@
 import type { Test } from 'tap'
 import {
-  bundle,
-  entry,
+  buildBundle,
+  buildEntry,
   fhirBase,
-  idIn,
-  isRefused,
-  observation,
-  patchEntry,
-  patient,
-  stored,
-  type Answer,
+  parseVersionedId,
+  assertRejected,
+  buildObservation,
+  buildPatchEntry,
+  buildPatient,
+  storeResources,
+  type RawResponse,
   type Fhir,
   type World
 } from './fixture.js'
 
 /** Where references inside a Bundle lead: http://hl7.org/fhir/R4/bundle.html#references and http.html#trules */
-export async function bundleReferencesContract (t: Test, world: World): Promise<void> {
+export async function testBundleReferences (t: Test, world: World): Promise<void> {
   await t.test("an Observation of another system's transaction is never filed for a stored patient of the same id", t =>
-    misfiling(t, world)
+    testMisfiling(t, world)
   )
   await t.test('a conditional reference leads to what the same transaction creates, changes or leaves', t =>
-    conditionalReferences(t, world)
+    testConditionalReferences(t, world)
   )
-  await t.test('a transaction that deletes what another entry refers to does nothing', t => deletions(t, world))
-  await t.test('two creates under the same criteria make one record', t => sameCriteria(t, world))
-  await t.test('placeholders are replaced in uris and narratives, and in no string', t => placeholders(t, world))
+  await t.test('a transaction that deletes what another entry refers to does nothing', t => testDeletedTargets(t, world))
+  await t.test('two creates under the same criteria make one record', t => testSameCriteria(t, world))
+  await t.test('placeholders are replaced in uris and narratives, and in no string', t => testPlaceholders(t, world))
   await t.test('a record that refers to itself is stored, and a reference to a type that R4 forbids is refused', t =>
-    itself(t, world)
+    testSelfReferences(t, world)
   )
-  await t.test('a fullUrl in criteria stands for its record', t => criteria(t, world))
-  await t.test('an entry of a batch cannot refer to another', t => batches(t, world))
-  await t.test('a stored Bundle may have fullUrls of any form', t => storedBundles(t, world))
-  await t.test('each cause has a text of its own', t => texts(t, world))
+  await t.test('a fullUrl in criteria stands for its record', t => testCriteria(t, world))
+  await t.test('an entry of a batch cannot refer to another', t => testBatchReferences(t, world))
+  await t.test('a stored Bundle may have fullUrls of any form', t => testStoredBundles(t, world))
+  await t.test('each cause has a text of its own', t => testMessages(t, world))
 }
 
 const ehr = 'http://ehr.example.com/fhir'
-const urn = (digit: number) => `urn:uuid:00000000-0000-4000-8000-0000000000a${digit}`
-const send = ({ send }: Fhir, ...entries: object[]): Promise<Answer> =>
-  send('POST', '', bundle('transaction', ...entries))
-const made = ({ resource }: Answer, at: number): string => idIn(resource.entry[at].response.location)
+const buildUrn = (digit: number) => `urn:uuid:00000000-0000-4000-8000-0000000000a${digit}`
+const send = ({ send }: Fhir, ...entries: object[]): Promise<RawResponse> =>
+  send('POST', '', buildBundle('transaction', ...entries))
+const getCreatedId = ({ resource }: RawResponse, at: number): string =>
+  parseVersionedId(resource.entry[at].response.location)
 const read = async ({ send }: Fhir, path: string) => (await send('GET', `/${path}`)).resource
-const total = async ({ send }: Fhir, type: string) => (await send('GET', `/${type}?_summary=count`)).resource.total
-const mrn = (value: string) => ({ identifier: [{ system: 'http://mrn', value }] })
+const countRecords = async ({ send }: Fhir, type: string) => (await send('GET', `/${type}?_summary=count`)).resource.total
+const buildMrn = (value: string) => ({ identifier: [{ system: 'http://mrn', value }] })
 
 /** Whether R4 resolves a reference within the Bundle, written from its text and not from the code. */
-function resolvesInside (reference: string, fullUrl: string, from: string | undefined): boolean {
+function isResolvedInside (reference: string, fullUrl: string, from: string | undefined): boolean {
   const plain = reference.split('/_history/')[0]!
   const base =
     from !== undefined && /^https?:.*\/[A-Z][A-Za-z]+\/[^/]+$/.test(from)
@@ -56,40 +57,40 @@ function resolvesInside (reference: string, fullUrl: string, from: string | unde
   return base === undefined ? fullUrl.endsWith(`/${plain}`) : `${base}/${plain}` === fullUrl
 }
 
-async function misfiling (t: Test, { fhir: join }: World): Promise<void> {
+async function testMisfiling (t: Test, { fhir: join }: World): Promise<void> {
   const fhir = await join()
-  const [id] = await stored(fhir, patient())
+  const [id] = await storeResources(fhir, buildPatient())
   const relative = `Patient/${id}`
   const fullUrls = [
     `${ehr}/${relative}`,
-    urn(1),
+    buildUrn(1),
     'urn:oid:1.2.3.4',
     'resource:0',
     relative,
     `${fhirBase}/${relative}`,
     `https://other.example.org/${relative}`
   ]
-  const froms = [undefined, `${ehr}/Observation/7`, 'https://third.example.org/r4/Observation/7', urn(2)]
+  const froms = [undefined, `${ehr}/Observation/7`, 'https://third.example.org/r4/Observation/7', buildUrn(2)]
   let filed = 0
   for (const fullUrl of fullUrls) {
     for (const from of froms) {
       for (const reference of new Set([fullUrl, relative, `${ehr}/${relative}`, `${fullUrl}/_history/1`])) {
-        const answer = await send(fhir,
-          entry('POST', 'Patient', patient({ id, gender: 'other' }), { fullUrl }),
-          entry('POST', 'Observation', observation(reference), from === undefined ? {} : { fullUrl: from }))
+        const response = await send(fhir,
+          buildEntry('POST', 'Patient', buildPatient({ id, gender: 'other' }), { fullUrl }),
+          buildEntry('POST', 'Observation', buildObservation(reference), from === undefined ? {} : { fullUrl: from }))
         const name = `${reference} to ${fullUrl} from ${from}`
-        if (resolvesInside(reference, fullUrl, from)) {
+        if (isResolvedInside(reference, fullUrl, from)) {
           filed++
-          if (!t.equal(answer.status, 200, `${name}: ${answer.text}`)) continue
+          if (!t.equal(response.status, 200, `${name}: ${response.text}`)) continue
           t.match(
-            await read(fhir, `Observation/${made(answer, 1)}`),
-            { subject: { reference: `Patient/${made(answer, 0)}` } },
+            await read(fhir, `Observation/${getCreatedId(response, 1)}`),
+            { subject: { reference: `Patient/${getCreatedId(response, 0)}` } },
             name
           )
         } else {
-          isRefused(
+          assertRejected(
             t,
-            answer,
+            response,
             { status: 422, code: 'business-rule', expression: ['Bundle.entry[1].resource.subject'] },
             name
           )
@@ -97,245 +98,245 @@ async function misfiling (t: Test, { fhir: join }: World): Promise<void> {
       }
     }
   }
-  t.strictSame(await total(fhir, 'Observation'), filed)
+  t.strictSame(await countRecords(fhir, 'Observation'), filed)
   t.equal((await fhir.send('GET', `/Observation?subject=${relative}&_summary=count`)).resource.total, 0)
   const bare = await send(
     fhir,
-    entry('POST', 'Patient', patient({ id })),
-    entry('POST', 'Observation', observation(relative))
+    buildEntry('POST', 'Patient', buildPatient({ id })),
+    buildEntry('POST', 'Observation', buildObservation(relative))
   )
-  isRefused(t, bare, { status: 422, diagnostics: /by its fullUrl/ }, 'an id in the content without a fullUrl')
+  assertRejected(t, bare, { status: 422, diagnostics: /by its fullUrl/ }, 'an id in the content without a fullUrl')
   const update = await send(
     fhir,
-    entry('PUT', relative, patient({ id }), { fullUrl: urn(1) }),
-    entry('POST', 'Observation', observation(relative))
+    buildEntry('PUT', relative, buildPatient({ id }), { fullUrl: buildUrn(1) }),
+    buildEntry('POST', 'Observation', buildObservation(relative))
   )
   t.match(
-    await read(fhir, `Observation/${made(update, 1)}`),
+    await read(fhir, `Observation/${getCreatedId(update, 1)}`),
     { subject: { reference: relative } },
     'the stored record itself'
   )
 }
 
-async function conditionalReferences (t: Test, { fhir: join }: World): Promise<void> {
+async function testConditionalReferences (t: Test, { fhir: join }: World): Promise<void> {
   const fhir = await join()
-  const organization = (value: string) => ({ resourceType: 'Organization', name: 'Clinic', ...mrn(value) })
-  const [existing, leaving] = await stored(fhir, organization('there'), organization('leaving'))
-  const reference = (value: string) => ({
+  const buildOrganization = (value: string) => ({ resourceType: 'Organization', name: 'Clinic', ...buildMrn(value) })
+  const [existing, leaving] = await storeResources(fhir, buildOrganization('there'), buildOrganization('leaving'))
+  const buildReference = (value: string) => ({
     managingOrganization: { reference: `Organization?identifier=http://mrn%7C${value}` }
   })
-  const about = async (answer: Answer, at: number) =>
-    (await read(fhir, `Patient/${made(answer, at)}`)).managingOrganization.reference
+  const readReference = async (response: RawResponse, at: number) =>
+    (await read(fhir, `Patient/${getCreatedId(response, at)}`)).managingOrganization.reference
 
   const first = await send(
     fhir,
-    entry('POST', 'Patient', patient(reference('new'))),
-    entry('POST', 'Organization', organization('new'))
+    buildEntry('POST', 'Patient', buildPatient(buildReference('new'))),
+    buildEntry('POST', 'Organization', buildOrganization('new'))
   )
   t.equal(first.status, 200, first.text)
-  t.equal(await about(first, 0), `Organization/${made(first, 1)}`)
+  t.equal(await readReference(first, 0), `Organization/${getCreatedId(first, 1)}`)
   const ifNoneExist = 'identifier=http://mrn|there'
   const again = await send(
     fhir,
-    entry('POST', 'Organization', organization('there'), { ifNoneExist }),
-    entry('POST', 'Patient', patient(reference('there')))
+    buildEntry('POST', 'Organization', buildOrganization('there'), { ifNoneExist }),
+    buildEntry('POST', 'Patient', buildPatient(buildReference('there')))
   )
-  t.equal(await about(again, 1), `Organization/${existing}`, 'a conditional create that finds one')
+  t.equal(await readReference(again, 1), `Organization/${existing}`, 'a conditional create that finds one')
   const renamed = await send(
     fhir,
-    entry('PUT', `Organization/${leaving}`, { ...organization('renamed'), id: leaving }),
-    entry('POST', 'Patient', patient(reference('renamed')))
+    buildEntry('PUT', `Organization/${leaving}`, { ...buildOrganization('renamed'), id: leaving }),
+    buildEntry('POST', 'Patient', buildPatient(buildReference('renamed')))
   )
-  t.equal(await about(renamed, 1), `Organization/${leaving}`, 'as the update leaves it')
+  t.equal(await readReference(renamed, 1), `Organization/${leaving}`, 'as the update leaves it')
 
-  const patients = await total(fhir, 'Patient')
-  isRefused(
+  const patients = await countRecords(fhir, 'Patient')
+  assertRejected(
     t,
     await send(
       fhir,
-      entry('PUT', `Organization/${leaving}`, { ...organization('gone'), id: leaving }),
-      entry('POST', 'Patient', patient(reference('renamed')))
+      buildEntry('PUT', `Organization/${leaving}`, { ...buildOrganization('gone'), id: leaving }),
+      buildEntry('POST', 'Patient', buildPatient(buildReference('renamed')))
     ),
     { status: 422, diagnostics: /meets the criteria/, expression: ['Bundle.entry[1].resource.managingOrganization'] },
     'no longer met'
   )
-  isRefused(
+  assertRejected(
     t,
     await send(
       fhir,
-      entry('POST', 'Organization', organization('there')),
-      entry('POST', 'Patient', patient(reference('there')))
+      buildEntry('POST', 'Organization', buildOrganization('there')),
+      buildEntry('POST', 'Patient', buildPatient(buildReference('there')))
     ),
     { status: 412, code: 'multiple-matches', expression: ['Bundle.entry[1].resource.managingOrganization'] },
     'a stored one and a new one'
   )
-  isRefused(
+  assertRejected(
     t,
     await send(
       fhir,
-      entry('DELETE', `Organization/${leaving}`),
-      entry('POST', 'Patient', patient(reference('renamed')))
+      buildEntry('DELETE', `Organization/${leaving}`),
+      buildEntry('POST', 'Patient', buildPatient(buildReference('renamed')))
     ),
     422,
     'deleted'
   )
-  t.equal(await total(fhir, 'Patient'), patients)
+  t.equal(await countRecords(fhir, 'Patient'), patients)
 }
 
-async function deletions (t: Test, { fhir: join }: World): Promise<void> {
+async function testDeletedTargets (t: Test, { fhir: join }: World): Promise<void> {
   const fhir = await join()
-  const [id] = await stored(fhir, { resourceType: 'Organization', name: 'Clinic', ...mrn('d') } as any)
+  const [id] = await storeResources(fhir, { resourceType: 'Organization', name: 'Clinic', ...buildMrn('d') } as any)
   const expected = { status: 409, code: 'conflict', expression: ['Bundle.entry[1].resource.managingOrganization'] }
   for (const remove of [
-    entry('DELETE', `Organization/${id}`),
-    entry('DELETE', 'Organization?identifier=http://mrn|d'),
-    entry('DELETE', `Organization/${id}`, undefined, { fullUrl: urn(3) })
+    buildEntry('DELETE', `Organization/${id}`),
+    buildEntry('DELETE', 'Organization?identifier=http://mrn|d'),
+    buildEntry('DELETE', `Organization/${id}`, undefined, { fullUrl: buildUrn(3) })
   ]) {
-    const reference = 'fullUrl' in remove ? urn(3) : `Organization/${id}`
-    isRefused(
+    const reference = 'fullUrl' in remove ? buildUrn(3) : `Organization/${id}`
+    assertRejected(
       t,
-      await send(fhir, remove, entry('POST', 'Patient', patient({ managingOrganization: { reference } }))),
+      await send(fhir, remove, buildEntry('POST', 'Patient', buildPatient({ managingOrganization: { reference } }))),
       expected,
       JSON.stringify(remove)
     )
   }
-  t.strictSame([await total(fhir, 'Organization'), await total(fhir, 'Patient')], [1, 0])
+  t.strictSame([await countRecords(fhir, 'Organization'), await countRecords(fhir, 'Patient')], [1, 0])
 }
 
-async function sameCriteria (t: Test, { fhir: join }: World): Promise<void> {
+async function testSameCriteria (t: Test, { fhir: join }: World): Promise<void> {
   const fhir = await join()
   const once = { ifNoneExist: 'identifier=http://mrn|same' }
-  const answer = await send(fhir,
-    entry('POST', 'Patient', patient(mrn('same')), { ...once, fullUrl: urn(1) }),
-    entry('POST', 'Patient', patient(mrn('same')), { ...once, fullUrl: urn(2) }),
-    entry('POST', 'Observation', observation(urn(2))))
-  t.equal(answer.status, 200, answer.text)
+  const result = await send(fhir,
+    buildEntry('POST', 'Patient', buildPatient(buildMrn('same')), { ...once, fullUrl: buildUrn(1) }),
+    buildEntry('POST', 'Patient', buildPatient(buildMrn('same')), { ...once, fullUrl: buildUrn(2) }),
+    buildEntry('POST', 'Observation', buildObservation(buildUrn(2))))
+  t.equal(result.status, 200, result.text)
   t.strictSame(
-    answer.resource.entry.map(({ response }: any) => response.status),
+    result.resource.entry.map(({ response }: any) => response.status),
     ['201 Created', '200 OK', '201 Created']
   )
-  t.equal(made(answer, 0), made(answer, 1))
-  t.match(await read(fhir, `Observation/${made(answer, 2)}`), { subject: { reference: `Patient/${made(answer, 0)}` } })
+  t.equal(getCreatedId(result, 0), getCreatedId(result, 1))
+  t.match(await read(fhir, `Observation/${getCreatedId(result, 2)}`), { subject: { reference: `Patient/${getCreatedId(result, 0)}` } })
   const different = { ifNoneExist: 'identifier=http://mrn|other' }
   for (const second of [
-    entry('POST', 'Patient', patient({ ...mrn('other'), active: false }), different),
-    entry('PUT', 'Patient?identifier=http://mrn|other', patient(mrn('other')))
+    buildEntry('POST', 'Patient', buildPatient({ ...buildMrn('other'), active: false }), different),
+    buildEntry('PUT', 'Patient?identifier=http://mrn|other', buildPatient(buildMrn('other')))
   ]) {
-    isRefused(
+    assertRejected(
       t,
-      await send(fhir, entry('POST', 'Patient', patient(mrn('other')), different), second),
+      await send(fhir, buildEntry('POST', 'Patient', buildPatient(buildMrn('other')), different), second),
       400,
       'one of the two would be lost'
     )
   }
-  t.equal(await total(fhir, 'Patient'), 1)
+  t.equal(await countRecords(fhir, 'Patient'), 1)
 }
 
-async function itself (t: Test, { fhir: join }: World): Promise<void> {
+async function testSelfReferences (t: Test, { fhir: join }: World): Promise<void> {
   const fhir = await join()
-  const organization = (partOf: string) => ({ resourceType: 'Organization', name: 'O', partOf: { reference: partOf } })
-  for (const fullUrl of [urn(1), `${ehr}/Organization/1`, 'resource:0']) {
-    const answer = await send(fhir, entry('POST', 'Organization', organization(fullUrl), { fullUrl }))
-    t.equal(answer.status, 200, answer.text)
-    t.match(await read(fhir, `Organization/${made(answer, 0)}`), {
-      partOf: { reference: `Organization/${made(answer, 0)}` }
+  const buildOrganization = (partOf: string) => ({ resourceType: 'Organization', name: 'O', partOf: { reference: partOf } })
+  for (const fullUrl of [buildUrn(1), `${ehr}/Organization/1`, 'resource:0']) {
+    const response = await send(fhir, buildEntry('POST', 'Organization', buildOrganization(fullUrl), { fullUrl }))
+    t.equal(response.status, 200, response.text)
+    t.match(await read(fhir, `Organization/${getCreatedId(response, 0)}`), {
+      partOf: { reference: `Organization/${getCreatedId(response, 0)}` }
     })
   }
-  const once = { fullUrl: urn(1), ifNoneExist: 'identifier=http://mrn|itself' }
-  isRefused(
+  const once = { fullUrl: buildUrn(1), ifNoneExist: 'identifier=http://mrn|itself' }
+  assertRejected(
     t,
-    await send(fhir, entry('POST', 'Organization', { ...organization(urn(1)), ...mrn('itself') }, once)),
+    await send(fhir, buildEntry('POST', 'Organization', { ...buildOrganization(buildUrn(1)), ...buildMrn('itself') }, once)),
     { status: 422, diagnostics: /cannot refer to itself/, expression: ['Bundle.entry[0].resource.partOf'] },
     'its id is not known'
   )
-  isRefused(
+  assertRejected(
     t,
     await send(
       fhir,
-      entry('POST', 'Patient', patient(), { fullUrl: urn(1) }),
-      entry('POST', 'Organization', organization(urn(1)))
+      buildEntry('POST', 'Patient', buildPatient(), { fullUrl: buildUrn(1) }),
+      buildEntry('POST', 'Organization', buildOrganization(buildUrn(1)))
     ),
     { status: 422, diagnostics: /does not allow/, expression: ['Bundle.entry[1].resource.partOf'] },
     'a Patient is no part of what an Organization is'
   )
-  t.equal(await total(fhir, 'Patient'), 0)
+  t.equal(await countRecords(fhir, 'Patient'), 0)
 }
 
-async function placeholders (t: Test, { fhir: join }: World): Promise<void> {
+async function testPlaceholders (t: Test, { fhir: join }: World): Promise<void> {
   const fhir = await join()
-  const narrative = (to: string) => ({
+  const buildNarrative = (to: string) => ({
     status: 'generated',
-    div: `<div xmlns="http://www.w3.org/1999/xhtml"><a href="${to}">Ada</a> <img src="${to}" alt="${urn(1)}"/></div>`
+    div: `<div xmlns="http://www.w3.org/1999/xhtml"><a href="${to}">Ada</a> <img src="${to}" alt="${buildUrn(1)}"/></div>`
   })
-  const [kept] = await stored(fhir, patient())
-  const answer = await send(
+  const [existing] = await storeResources(fhir, buildPatient())
+  const response = await send(
     fhir,
-    entry('POST', 'Patient', patient(), { fullUrl: urn(1) }),
-    entry('PUT', `Patient/${kept}`, patient({ id: kept }), { fullUrl: 'resource:0' }),
-    entry(
+    buildEntry('POST', 'Patient', buildPatient(), { fullUrl: buildUrn(1) }),
+    buildEntry('PUT', `Patient/${existing}`, buildPatient({ id: existing }), { fullUrl: 'resource:0' }),
+    buildEntry(
       'POST',
       'Questionnaire',
       { resourceType: 'Questionnaire', status: 'active' },
       { fullUrl: `${ehr}/Questionnaire/q` }
     ),
-    entry(
+    buildEntry(
       'POST',
       'Observation',
-      observation(urn(1), {
-        text: narrative(urn(1)),
-        identifier: [{ system: 'http://mrn', value: urn(1) }],
+      buildObservation(buildUrn(1), {
+        text: buildNarrative(buildUrn(1)),
+        identifier: [{ system: 'http://mrn', value: buildUrn(1) }],
         extension: [
-          { url: 'http://example.org/x', valueUri: urn(1) },
+          { url: 'http://example.org/x', valueUri: buildUrn(1) },
           { url: 'http://example.org/y', valueUrl: 'resource:0' },
-          { url: 'http://example.org/z', valueString: urn(1) }
+          { url: 'http://example.org/z', valueString: buildUrn(1) }
         ],
-        note: [{ text: urn(1) }]
+        note: [{ text: buildUrn(1) }]
       })
     )
   )
-  t.equal(answer.status, 200, answer.text)
-  const id = made(answer, 0)
-  const shown = await read(fhir, `Observation/${made(answer, 3)}`)
+  t.equal(response.status, 200, response.text)
+  const id = getCreatedId(response, 0)
+  const shown = await read(fhir, `Observation/${getCreatedId(response, 3)}`)
   t.match(shown, {
     subject: { reference: `Patient/${id}` },
-    identifier: [{ value: urn(1) }],
-    extension: [{ valueUri: `Patient/${id}` }, { valueUrl: new RegExp(`Patient/${kept}$`) }, { valueString: urn(1) }],
-    note: [{ text: urn(1) }]
+    identifier: [{ value: buildUrn(1) }],
+    extension: [{ valueUri: `Patient/${id}` }, { valueUrl: new RegExp(`Patient/${existing}$`) }, { valueString: buildUrn(1) }],
+    note: [{ text: buildUrn(1) }]
   })
   t.match(shown.text.div, new RegExp(`href="Patient/${id}"`))
-  t.match(shown.text.div, new RegExp(`src="Patient/${id}" alt="${urn(1)}"`))
+  t.match(shown.text.div, new RegExp(`src="Patient/${id}" alt="${buildUrn(1)}"`))
   const entities = await send(
     fhir,
-    entry('POST', 'Patient', patient(), { fullUrl: 'urn:oid:1.2?a&b' }),
-    entry('POST', 'Observation', observation('urn:oid:1.2?a&b', { text: narrative('&#117;rn:oid:1.2?a&amp;b') }))
+    buildEntry('POST', 'Patient', buildPatient(), { fullUrl: 'urn:oid:1.2?a&b' }),
+    buildEntry('POST', 'Observation', buildObservation('urn:oid:1.2?a&b', { text: buildNarrative('&#117;rn:oid:1.2?a&amp;b') }))
   )
   t.equal(entities.status, 200, entities.text)
   t.match(
-    (await read(fhir, `Observation/${made(entities, 1)}`)).text.div,
-    new RegExp(`href="Patient/${made(entities, 0)}".*src="Patient/${made(entities, 0)}"`)
+    (await read(fhir, `Observation/${getCreatedId(entities, 1)}`)).text.div,
+    new RegExp(`href="Patient/${getCreatedId(entities, 0)}".*src="Patient/${getCreatedId(entities, 0)}"`)
   )
   const conditional = await send(
     fhir,
-    entry('POST', 'Patient', patient(mrn('n')), { fullUrl: urn(1), ifNoneExist: 'identifier=http://mrn|n' }),
-    entry('POST', 'Observation', observation(urn(1), { text: narrative(urn(1)) }))
+    buildEntry('POST', 'Patient', buildPatient(buildMrn('n')), { fullUrl: buildUrn(1), ifNoneExist: 'identifier=http://mrn|n' }),
+    buildEntry('POST', 'Observation', buildObservation(buildUrn(1), { text: buildNarrative(buildUrn(1)) }))
   )
-  isRefused(t, conditional, { status: 422, diagnostics: /created under criteria/ }, 'an id that is not known before')
+  assertRejected(t, conditional, { status: 422, diagnostics: /created under criteria/ }, 'an id that is not known before')
 }
 
-async function criteria (t: Test, { fhir: join }: World): Promise<void> {
+async function testCriteria (t: Test, { fhir: join }: World): Promise<void> {
   const fhir = await join()
-  const task = (focus: string) => ({
+  const buildTask = (focus: string) => ({
     resourceType: 'Task',
     status: 'draft',
     intent: 'order',
     focus: { reference: focus }
   })
-  const [id] = await stored(fhir, patient())
+  const [id] = await storeResources(fhir, buildPatient())
   const update = () =>
     send(
       fhir,
-      entry('PUT', `Patient/${id}`, patient({ id }), { fullUrl: urn(1) }),
-      entry('PUT', `Task?focus=${urn(1)}`, task(urn(1)))
+      buildEntry('PUT', `Patient/${id}`, buildPatient({ id }), { fullUrl: buildUrn(1) }),
+      buildEntry('PUT', `Task?focus=${buildUrn(1)}`, buildTask(buildUrn(1)))
     )
   t.strictSame((await update()).resource.entry.map(({ response }: any) => response.status), ['200 OK', '201 Created'])
   t.strictSame(
@@ -345,35 +346,35 @@ async function criteria (t: Test, { fhir: join }: World): Promise<void> {
   )
   const created = await send(
     fhir,
-    entry('POST', 'Patient', patient(), { fullUrl: urn(1) }),
-    entry('PUT', `Task?focus=${urn(1)}`, task(urn(1)))
+    buildEntry('POST', 'Patient', buildPatient(), { fullUrl: buildUrn(1) }),
+    buildEntry('PUT', `Task?focus=${buildUrn(1)}`, buildTask(buildUrn(1)))
   )
-  isRefused(
+  assertRejected(
     t,
     created,
     { status: 400, diagnostics: /same transaction creates/, expression: ['Bundle.entry[1]'] },
     'what is created'
   )
-  t.equal(await total(fhir, 'Task'), 1)
+  t.equal(await countRecords(fhir, 'Task'), 1)
 }
 
-async function batches (t: Test, { fhir: join }: World): Promise<void> {
+async function testBatchReferences (t: Test, { fhir: join }: World): Promise<void> {
   const fhir = await join()
-  const [id] = await stored(fhir, patient())
-  const answer = await fhir.send('POST', '', bundle('batch',
-    entry('POST', 'Patient', patient({ id }), { fullUrl: `${ehr}/Patient/${id}` }),
-    entry('POST', 'Observation', observation(`Patient/${id}`), { fullUrl: `${ehr}/Observation/1` }),
-    entry('POST', 'Observation', observation(`${ehr}/Patient/${id}`)),
-    entry('PUT', `Patient/${id}`, patient({ id }), { fullUrl: urn(1) }),
-    patchEntry(`Patient/${id}`, [{ op: 'add', path: '/gender', value: 'other' }])))
+  const [id] = await storeResources(fhir, buildPatient())
+  const result = await fhir.send('POST', '', buildBundle('batch',
+    buildEntry('POST', 'Patient', buildPatient({ id }), { fullUrl: `${ehr}/Patient/${id}` }),
+    buildEntry('POST', 'Observation', buildObservation(`Patient/${id}`), { fullUrl: `${ehr}/Observation/1` }),
+    buildEntry('POST', 'Observation', buildObservation(`${ehr}/Patient/${id}`)),
+    buildEntry('PUT', `Patient/${id}`, buildPatient({ id }), { fullUrl: buildUrn(1) }),
+    buildPatchEntry(`Patient/${id}`, [{ op: 'add', path: '/gender', value: 'other' }])))
   t.match(
-    answer.resource.entry.map(({ response }: any) => response.status.slice(0, 3)),
+    result.resource.entry.map(({ response }: any) => response.status.slice(0, 3)),
     ['201', '422', '422', '200', '200']
   )
-  t.match(answer.resource.entry[1].response.outcome.issue, [{ diagnostics: /Send a transaction/ }])
+  t.match(result.resource.entry[1].response.outcome.issue, [{ diagnostics: /Send a transaction/ }])
 }
 
-async function storedBundles (t: Test, { fhir: join }: World): Promise<void> {
+async function testStoredBundles (t: Test, { fhir: join }: World): Promise<void> {
   const fhir = await join()
   for (const [fullUrl, reference] of [
     [`${ehr}/Patient/1102`, 'Patient/1102'],
@@ -381,13 +382,13 @@ async function storedBundles (t: Test, { fhir: join }: World): Promise<void> {
     ['urn:oid:1.2.3', 'urn:oid:1.2.3']
   ] as const) {
     const entries = [
-      { fullUrl, resource: patient({ id: '1102' }) },
-      { fullUrl: `${ehr}/Observation/1`, resource: observation(reference, { id: '1' }) }
+      { fullUrl, resource: buildPatient({ id: '1102' }) },
+      { fullUrl: `${ehr}/Observation/1`, resource: buildObservation(reference, { id: '1' }) }
     ]
-    const answer = await fhir.send('POST', '/Bundle', { resourceType: 'Bundle', type: 'collection', entry: entries })
-    if (!t.equal(answer.status, 201, `${fullUrl} ${reference}: ${answer.text}`)) continue
+    const response = await fhir.send('POST', '/Bundle', { resourceType: 'Bundle', type: 'collection', entry: entries })
+    if (!t.equal(response.status, 201, `${fullUrl} ${reference}: ${response.text}`)) continue
     t.strictSame(
-      (await read(fhir, `Bundle/${idIn(answer.headers.location!)}`)).entry,
+      (await read(fhir, `Bundle/${parseVersionedId(response.headers.location!)}`)).entry,
       entries,
       'it comes back as it was sent'
     )
@@ -396,18 +397,18 @@ async function storedBundles (t: Test, { fhir: join }: World): Promise<void> {
   const twice = {
     resourceType: 'Bundle',
     type: 'document',
-    entry: [{ fullUrl: `urn:uuid:${uuid}`, resource: patient({ id: uuid }) }]
+    entry: [{ fullUrl: `urn:uuid:${uuid}`, resource: buildPatient({ id: uuid }) }]
   }
-  isRefused(
+  assertRejected(
     t,
     await fhir.send('POST', '/Bundle', twice),
     { status: 422, diagnostics: /leave out the id/, expression: ['Bundle.entry[0].resource.id'] },
     'an id that HAPI would drop'
   )
   for (const type of ['transaction', 'batch', 'searchset']) {
-    isRefused(
+    assertRejected(
       t,
-      await fhir.send('POST', '/Bundle', bundle(type, entry('POST', 'Patient', patient()))),
+      await fhir.send('POST', '/Bundle', buildBundle(type, buildEntry('POST', 'Patient', buildPatient()))),
       { status: 422, diagnostics: /POST \/v1\/fhir/, expression: ['Bundle.type'] },
       type
     )
@@ -415,15 +416,15 @@ async function storedBundles (t: Test, { fhir: join }: World): Promise<void> {
   const elsewhere = {
     resourceType: 'Bundle',
     type: 'collection',
-    entry: [{ fullUrl: `${ehr}/Observation/1`, resource: observation('Patient/1103') }]
+    entry: [{ fullUrl: `${ehr}/Observation/1`, resource: buildObservation('Patient/1103') }]
   }
-  isRefused(t, await fhir.send('POST', '/Bundle', elsewhere), 422, 'a record that is neither in the Bundle nor here')
+  assertRejected(t, await fhir.send('POST', '/Bundle', elsewhere), 422, 'a record that is neither in the Bundle nor here')
   const altered = {
     resourceType: 'Bundle',
     type: 'collection',
-    entry: [{ fullUrl: 'resource:0', resource: patient({ id: '0' }) }, { resource: observation('resource:0') }]
+    entry: [{ fullUrl: 'resource:0', resource: buildPatient({ id: '0' }) }, { resource: buildObservation('resource:0') }]
   }
-  isRefused(
+  assertRejected(
     t,
     await fhir.send('POST', '/Bundle', altered),
     { status: 422, diagnostics: /In a stored Bundle, use urn:uuid:/ },
@@ -431,32 +432,32 @@ async function storedBundles (t: Test, { fhir: join }: World): Promise<void> {
   )
 }
 
-async function texts (t: Test, { fhir: join }: World): Promise<void> {
+async function testMessages (t: Test, { fhir: join }: World): Promise<void> {
   const fhir = await join()
-  const [id] = await stored(fhir, patient())
+  const [id] = await storeResources(fhir, buildPatient())
   const cases: ReadonlyArray<readonly [string, RegExp]> = [
-    [urn(7), /urn: reference .* by its fullUrl/],
+    [buildUrn(7), /urn: reference .* by its fullUrl/],
     [`${ehr}/Patient/${id}`, /absolute URL/],
     ['Patient/nobody', /existing record of the same organization/],
     ['Patient?identifier=http://mrn%7Cnone', /meets the criteria/]
   ]
   for (const [reference, diagnostics] of cases) {
-    isRefused(
+    assertRejected(
       t,
-      await send(fhir, entry('POST', 'Observation', observation(reference))),
+      await send(fhir, buildEntry('POST', 'Observation', buildObservation(reference))),
       { status: 422, diagnostics, expression: ['Bundle.entry[0].resource.subject'] },
       reference
     )
   }
-  isRefused(
+  assertRejected(
     t,
-    await send(fhir, entry('POST', 'Observation', observation('Patient?mrn=1'))),
+    await send(fhir, buildEntry('POST', 'Observation', buildObservation('Patient?mrn=1'))),
     { status: 400, diagnostics: /search parameter of Patient/, expression: ['Bundle.entry[0].resource.subject'] },
     'criteria that are not understood'
   )
-  isRefused(
+  assertRejected(
     t,
-    await fhir.send('POST', '/Observation', observation('Patient?identifier=x')),
+    await fhir.send('POST', '/Observation', buildObservation('Patient?identifier=x')),
     { status: 422, diagnostics: /only in a transaction/ },
     'criteria outside of a transaction'
   )

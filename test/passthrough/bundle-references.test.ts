@@ -1,6 +1,6 @@
 import t from 'tap'
 import { onEachSandbox } from '../harness/sandbox.js'
-import { bundleReferencesContract } from './bundle-references-contract.js'
+import { testBundleReferences } from './bundle-references-contract.js'
 import { openWorld } from './fixture.js'
 
-await onEachSandbox(t, async (t, url) => bundleReferencesContract(t, await openWorld(t, { url, server: 'sandbox' })))
+await onEachSandbox(t, async (t, url) => testBundleReferences(t, await openWorld(t, { url, server: 'sandbox' })))

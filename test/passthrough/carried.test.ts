@@ -1,20 +1,20 @@
 import { readFileSync } from 'node:fs'
 import t, { type Test } from 'tap'
 import { modes } from '../../src/config/mode.js'
-import { json, startFaultyServer, type Behaviour, type FaultyServer } from '../backends/faulty-server.js'
+import { sendJson, startFaultyServer, type Behaviour, type FaultyServer } from '../backends/faulty-server.js'
 import { unlimitedPlans } from '../harness/client.js'
 import { startGateway } from '../harness/gateway.js'
 import { startTestSandbox } from '../harness/sandbox.js'
-import { until } from '../harness/until.js'
-import { terminologyRefusals } from './terminology-contract.js'
-import { fhirBase, isRefused, openWorld, sender, type Fhir } from './fixture.js'
+import { waitUntil } from '../harness/until.js'
+import { testTerminologyRejections } from './terminology-contract.js'
+import { fhirBase, assertRejected, openWorld, createFhirSender, type Fhir } from './fixture.js'
 
 const genders = 'http://hl7.org/fhir/ValueSet/administrative-gender'
 const question = `/ValueSet/$expand?url=${encodeURIComponent(genders)}`
 const valueSet = { resourceType: 'ValueSet', url: genders }
 
 /** A gateway to a server of which the test decides everything. */
-async function carriedTo (
+async function startGatewayTo (
   t: Test,
   server: FaultyServer,
   datastore: object = {}
@@ -29,22 +29,22 @@ async function carriedTo (
     config: { publicUrl: new URL(fhirBase).origin, datastores, routing: { test: 'there', live: 'there' } }
   })
   const { secret } = await gateway.createKey()
-  return { send: sender(gateway, secret), logged: gateway.logged }
+  return { send: createFhirSender(gateway, secret), logged: gateway.logged }
 }
 
-async function serverFor (t: Test, ...tls: Parameters<typeof startFaultyServer>): Promise<FaultyServer> {
+async function startValueSetServer (t: Test, ...tls: Parameters<typeof startFaultyServer>): Promise<FaultyServer> {
   const server = await startFaultyServer(...tls)
   t.after(() => server.close())
-  server.behave(json(200, valueSet))
+  server.behave(sendJson(200, valueSet))
   return server
 }
 
 t.test(
   "nothing of the client's bytes goes to the datastore: path, query, headers and body are built anew",
   async t => {
-    const server = await serverFor(t)
-    const { send } = await carriedTo(t, server)
-    const bad = {
+    const server = await startValueSetServer(t)
+    const { send } = await startGatewayTo(t, server)
+    const headers = {
       cookie: 's3cret',
       authorization: 'Basic s3cret',
       'content-location': 'Patient/1',
@@ -59,7 +59,7 @@ t.test(
       'x-request-id': 'mine'
     }
     t.equal(
-      (await send('GET', `${question}&filter=a%26b%3Dc&filter=+d&_format=json&_pretty=true`, undefined, bad)).status,
+      (await send('GET', `${question}&filter=a%26b%3Dc&filter=+d&_format=json&_pretty=true`, undefined, headers)).status,
       200
     )
     t.equal((await send('GET', `/%56alueSet/%24expand?%75rl=${encodeURIComponent(genders)}`)).status, 200)
@@ -77,7 +77,7 @@ t.test(
       host: new URL(server.url).host,
       connection: 'keep-alive'
     })
-    server.behave(json(200, { resourceType: 'Parameters' }))
+    server.behave(sendJson(200, { resourceType: 'Parameters' }))
     const coding = { system: 'http://loinc.org', code: 'a\u00e4', userSelected: true }
     await send(
       'POST',
@@ -91,11 +91,11 @@ t.test(
         headers: { 'content-type': 'application/fhir+json; charset=utf-8' }
       }
     ])
-    const { userSelected: _, ...kept } = coding
+    const { userSelected: _, ...expected } = coding
     t.strictSame(JSON.parse(server.seen[0]!.body), {
       resourceType: 'Parameters',
       parameter: [
-        { name: 'coding', valueCoding: kept },
+        { name: 'coding', valueCoding: expected },
         { name: 'url', valueUri: 'http://loinc.org' },
         { name: 'abstract', valueBoolean: true }
       ]
@@ -104,9 +104,9 @@ t.test(
 )
 
 t.test('two datastores on one host are asked each with its own path and credential, also at one time', async t => {
-  const server = await serverFor(t)
+  const server = await startValueSetServer(t)
   server.answerProbes()
-  server.behave((response, { url }) => json(200, { ...valueSet, title: url!.split('/')[1] })(response, {} as never))
+  server.behave((response, { url }) => sendJson(200, { ...valueSet, title: url!.split('/')[1] })(response, {} as never))
   const datastores = Object.fromEntries(
     modes.map(name => [
       name,
@@ -119,24 +119,24 @@ t.test('two datastores on one host are asked each with its own path and credenti
     config: { publicUrl: new URL(fhirBase).origin, datastores }
   })
   const keys = await Promise.all(
-    modes.map(async mode => ({ mode, send: sender(gateway, (await gateway.createKey({ mode })).secret) }))
+    modes.map(async mode => ({ mode, send: createFhirSender(gateway, (await gateway.createKey({ mode })).secret) }))
   )
   for (const { mode, send } of Array.from({ length: 3 }, () => keys).flat()) {
     t.equal((await send('GET', question)).resource.title, mode)
   }
-  const answers = await Promise.all(
+  const responses = await Promise.all(
     Array.from({ length: 10 }, () => keys)
       .flat()
       .map(async ({ mode, send }) => [mode, (await send('GET', question)).resource.title])
   )
-  for (const [mode, title] of answers) t.equal(title, mode)
+  for (const [mode, title] of responses) t.equal(title, mode)
   t.equal(server.seen.length, 26)
   for (const { url, headers } of server.seen) t.equal(headers.authorization, `Bearer of-${url.split('/')[1]}`)
 })
 
 t.test('a long question goes as Parameters', async t => {
-  const server = await serverFor(t)
-  const { send } = await carriedTo(t, server)
+  const server = await startValueSetServer(t)
+  const { send } = await startGatewayTo(t, server)
   const filters = Array.from({ length: 4 }, () => `&filter=${'x'.repeat(1_900)}`).join('')
   t.equal((await send('GET', question + filters)).status, 200)
   t.match(server.seen, [{ method: 'POST', url: '/deep/fhir/ValueSet/$expand' }])
@@ -146,11 +146,11 @@ t.test('a long question goes as Parameters', async t => {
 t.test(
   "of the answer the client sees the resource, with the gateway's URLs, and no header of the datastore",
   async t => {
-    const server = await serverFor(t)
-    const { send } = await carriedTo(t, server)
+    const server = await startValueSetServer(t)
+    const { send } = await startGatewayTo(t, server)
     const id = `${server.url}/deep/fhir/ValueSet/1`
     server.behave(
-      json(
+      sendJson(
         200,
         { ...valueSet, identifier: [{ system: id }] },
         {
@@ -163,12 +163,12 @@ t.test(
         }
       )
     )
-    const answer = await send('GET', question)
-    t.strictSame(answer.resource, { ...valueSet, identifier: [{ system: `${fhirBase}/ValueSet/1` }] })
+    const result = await send('GET', question)
+    t.strictSame(result.resource, { ...valueSet, identifier: [{ system: `${fhirBase}/ValueSet/1` }] })
     for (const name of ['x-powered-by', 'set-cookie', 'etag', 'content-location', 'access-control-allow-origin']) {
-      t.notHas(answer.headers, { [name]: /./ }, name)
+      t.notHas(result.headers, { [name]: /./ }, name)
     }
-    t.equal(answer.headers['cache-control'], 'no-store')
+    t.equal(result.headers['cache-control'], 'no-store')
     server.behave(response => {
       response
         .writeHead(200, { 'content-type': 'application/fhir+json' })
@@ -183,27 +183,27 @@ t.test(
 )
 
 t.test('whatever else a datastore answers is told in the gateway\'s words, after one request', async t => {
-  const server = await serverFor(t)
-  const { send, logged } = await carriedTo(t, server)
-  const outcome = (code: string) => ({
+  const server = await startValueSetServer(t)
+  const { send, logged } = await startGatewayTo(t, server)
+  const buildOutcome = (code: string) => ({
     resourceType: 'OperationOutcome',
     issue: [{ severity: 'error', code, diagnostics: `HAPI-0001 s3cret at ${server.url}` }]
   })
   const cases: ReadonlyArray<[string, Behaviour, number, Record<string, string>?]> = [
-    ['503', json(503, outcome('transient')), 503, { 'retry-after': '5' }],
-    ['503 with a time', json(503, outcome('transient'), { 'retry-after': '7' }), 503, { 'retry-after': '7' }],
-    ['429', json(429, outcome('throttled')), 503, { 'retry-after': '5' }],
-    ['500', json(500, outcome('exception')), 502],
-    ['401', json(401, outcome('login')), 502],
-    ['a redirect', json(302, {}, { location: 'http://127.0.0.1:1/' }), 502],
-    ['404', json(404, outcome('not-found')), 404],
-    ['400', json(400, outcome('processing')), 400],
-    ['422', json(422, outcome('processing')), 400],
-    ['400 not supported', json(400, outcome('not-supported')), 501],
-    ['405', json(405, outcome('not-supported')), 501],
-    ['501', json(501, outcome('not-supported')), 501],
-    ['another resource', json(200, { resourceType: 'Patient', id: 's3cret' }), 502],
-    ['an outcome', json(200, outcome('informational')), 502],
+    ['503', sendJson(503, buildOutcome('transient')), 503, { 'retry-after': '5' }],
+    ['503 with a time', sendJson(503, buildOutcome('transient'), { 'retry-after': '7' }), 503, { 'retry-after': '7' }],
+    ['429', sendJson(429, buildOutcome('throttled')), 503, { 'retry-after': '5' }],
+    ['500', sendJson(500, buildOutcome('exception')), 502],
+    ['401', sendJson(401, buildOutcome('login')), 502],
+    ['a redirect', sendJson(302, {}, { location: 'http://127.0.0.1:1/' }), 502],
+    ['404', sendJson(404, buildOutcome('not-found')), 404],
+    ['400', sendJson(400, buildOutcome('processing')), 400],
+    ['422', sendJson(422, buildOutcome('processing')), 400],
+    ['400 not supported', sendJson(400, buildOutcome('not-supported')), 501],
+    ['405', sendJson(405, buildOutcome('not-supported')), 501],
+    ['501', sendJson(501, buildOutcome('not-supported')), 501],
+    ['another resource', sendJson(200, { resourceType: 'Patient', id: 's3cret' }), 502],
+    ['an outcome', sendJson(200, buildOutcome('informational')), 502],
     [
       'HTML',
       response => {
@@ -257,58 +257,58 @@ t.test('whatever else a datastore answers is told in the gateway\'s words, after
   ]
   for (const [title, behaviour, status, headers = {}] of cases) {
     server.behave(behaviour)
-    const answer = await send('GET', question)
-    isRefused(t, answer, status, title)
-    t.match(answer.headers, headers, title)
+    const response = await send('GET', question)
+    assertRejected(t, response, status, title)
+    t.match(response.headers, headers, title)
     t.equal(server.seen.length, 1, `${title}: one request`)
-    t.notMatch(answer.text, /s3cret|HAPI|127\.0\.0\.1/, title)
+    t.notMatch(response.text, /s3cret|HAPI|127\.0\.0\.1/, title)
   }
   t.notMatch(JSON.stringify(logged()), 's3cret')
 })
 
 t.test('an answer that does not come in time, or does not end, is given up', async t => {
-  const server = await serverFor(t)
-  const { send } = await carriedTo(t, server, { headersTimeoutMs: 30_000, totalTimeoutMs: 3_000 })
+  const server = await startValueSetServer(t)
+  const { send } = await startGatewayTo(t, server, { headersTimeoutMs: 30_000, totalTimeoutMs: 3_000 })
   server.behave(() => {})
-  isRefused(t, await send('GET', question), { status: 504, code: 'timeout' }, 'no answer')
+  assertRejected(t, await send('GET', question), { status: 504, code: 'timeout' }, 'no answer')
   server.behave(response => {
     response.writeHead(200, { 'content-type': 'application/fhir+json' })
     const timer = setInterval(() => response.write(' '), 20)
     response.once('close', () => clearInterval(timer))
   })
-  isRefused(t, await send('GET', question), { status: 504, code: 'timeout' }, 'no end')
-  server.behave(json(200, valueSet))
-  await until(async () => (await send('GET', question)).status === 200)
+  assertRejected(t, await send('GET', question), { status: 504, code: 'timeout' }, 'no end')
+  server.behave(sendJson(200, valueSet))
+  await waitUntil(async () => (await send('GET', question)).status === 200)
 })
 
 t.test('an answer that is too large is cut off, with what to do', async t => {
-  const server = await serverFor(t)
-  const { send } = await carriedTo(t, server)
+  const server = await startValueSetServer(t)
+  const { send } = await startGatewayTo(t, server)
   server.behave(response => {
     response.writeHead(200, { 'content-type': 'application/fhir+json' }).end(' '.repeat(16 * 1024 * 1024 + 1))
   })
-  isRefused(t, await send('GET', question), { status: 400, code: 'too-costly' }, 'too large')
+  assertRejected(t, await send('GET', question), { status: 400, code: 'too-costly' }, 'too large')
 })
 
 t.test('a datastore that is not there is unavailable', async t => {
-  const server = await serverFor(t)
-  const { send } = await carriedTo(t, server)
+  const server = await startValueSetServer(t)
+  const { send } = await startGatewayTo(t, server)
   await server.close()
-  const answer = await send('GET', question)
-  isRefused(t, answer, { status: 503, code: 'transient' }, 'gone')
-  t.equal(answer.headers['retry-after'], '5')
+  const response = await send('GET', question)
+  assertRejected(t, response, { status: 503, code: 'transient' }, 'gone')
+  t.equal(response.headers['retry-after'], '5')
 })
 
 t.test('a certificate that no authority vouches for is refused', async t => {
   const certificate = new URL('../backends/self-signed.pem', import.meta.url)
-  const server = await serverFor(t, {
+  const server = await startValueSetServer(t, {
     cert: readFileSync(certificate),
     key: readFileSync(new URL('../backends/self-signed-key.pem', import.meta.url))
   })
-  const strict = await carriedTo(t, server)
-  isRefused(t, await strict.send('GET', question), 502, 'self-signed')
+  const strict = await startGatewayTo(t, server)
+  assertRejected(t, await strict.send('GET', question), 502, 'self-signed')
   t.equal(server.seen.length, 0)
-  const trusting = await carriedTo(t, server, { caFile: certificate.pathname })
+  const trusting = await startGatewayTo(t, server, { caFile: certificate.pathname })
   t.equal((await trusting.send('GET', question)).status, 200)
 })
 
@@ -316,6 +316,6 @@ t.test('a datastore without terminology says so, and what is no question is refu
   const sandbox = await startTestSandbox(t)
   const world = await openWorld(t, { url: sandbox.url, server: 'sandbox' })
   const { send } = await world.fhir()
-  isRefused(t, await send('GET', question), { status: 501, code: 'not-supported' }, 'the sandbox')
-  await terminologyRefusals(t, world)
+  assertRejected(t, await send('GET', question), { status: 501, code: 'not-supported' }, 'the sandbox')
+  await testTerminologyRejections(t, world)
 })

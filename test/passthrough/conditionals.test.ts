@@ -1,9 +1,9 @@
 import t from 'tap'
 import { startTestSandbox } from '../harness/sandbox.js'
-import { conditionalsContract } from './conditionals-contract.js'
+import { testConditionals } from './conditionals-contract.js'
 import { openWorld } from './fixture.js'
 
 await t.test('on the sandbox', async t => {
   const sandbox = await startTestSandbox(t)
-  await conditionalsContract(t, await openWorld(t, { url: sandbox.url, server: 'sandbox' }))
+  await testConditionals(t, await openWorld(t, { url: sandbox.url, server: 'sandbox' }))
 })

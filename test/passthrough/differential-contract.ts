@@ -1,13 +1,13 @@
 import fc, { type Arbitrary } from 'fast-check'
 import type { Test } from 'tap'
 import { isElement } from '../../src/mappings/core/path.js'
-import { bundle, entry, patchType, type Answer, type Fhir, type World } from './fixture.js'
+import { buildBundle, buildEntry, patchType, type RawResponse, type Fhir, type World } from './fixture.js'
 
 /**
  * The same generated requests go to a gateway before the sandbox and to one before HAPI: both answer the same, and what
  * is stored afterwards is the same. References within Bundles lead to the entry that is meant, or are refused.
  */
-export async function differentialContract (
+export async function testDifferences (
   t: Test,
   { sandbox, hapi }: { readonly sandbox: World, readonly hapi: World },
   { runs, seed }: { readonly runs: number, readonly seed: number }
@@ -18,14 +18,14 @@ export async function differentialContract (
     const [one, other] = [new Client(await sandbox.fhir()), new Client(await hapi.fhir())]
     for (const made of steps) {
       const [left, right] = await Promise.all([one.perform(made), other.perform(made)])
-      const wrong = [...misled(left), ...misled(right)]
-      const found = [...wrong, ...differences(left.shown, right.shown, made.kind)]
+      const wrong = [...findMisleadingReferences(left), ...findMisleadingReferences(right)]
+      const found = [...wrong, ...findDifferences(left.shown, right.shown, made.kind)]
       if (found.length === 0) continue
       different.push({ run, found, sent: left.sent })
       break
     }
-    const [left, right] = await Promise.all([one.records(), other.records()])
-    const found = differences(left, right, 'stored')
+    const [left, right] = await Promise.all([one.readRecords(), other.readRecords()])
+    const found = findDifferences(left, right, 'stored')
     if (found.length > 0) different.push({ run, found })
   }
   for (const { gateway } of [sandbox, hapi]) {
@@ -35,14 +35,14 @@ export async function differentialContract (
 }
 
 /** Each place where two values differ, with what the sandbox and HAPI have there. */
-function differences (left: unknown, right: unknown, path: string): readonly string[] {
+function findDifferences (left: unknown, right: unknown, path: string): readonly string[] {
   const isHolder = (value: unknown): value is Readonly<Record<string, unknown>> =>
     typeof value === 'object' && value !== null
   if (!isHolder(left) || !isHolder(right)) {
     return left === right ? [] : [`${path}: ${JSON.stringify(left)} / ${JSON.stringify(right)}`]
   }
   return [...new Set([...Object.keys(left), ...Object.keys(right)])].flatMap(name =>
-    differences(left[name], right[name], `${path}.${name}`)
+    findDifferences(left[name], right[name], `${path}.${name}`)
   )
 }
 
@@ -64,7 +64,7 @@ interface Content {
   readonly mark: number
 }
 
-const placeholder = (at: number): string => `urn:uuid:0d9ab3b5-5f4b-4b0e-9d36-2a6d4c1c8f1${at}`
+const buildPlaceholder = (at: number): string => `urn:uuid:0d9ab3b5-5f4b-4b0e-9d36-2a6d4c1c8f1${at}`
 const xhtml = '<div xmlns="http://www.w3.org/1999/xhtml">'
 const extension = [{ url: 'http://example.org/x', valueString: 'v' }]
 const parts: Arbitrary<Readonly<Record<string, unknown>>> = fc.oneof(
@@ -75,11 +75,11 @@ const parts: Arbitrary<Readonly<Record<string, unknown>>> = fc.oneof(
     { extension },
     { extension: [] },
     { extension: [{ url: 'http://example.org/x' }] },
-    { implicitRules: placeholder(0) },
-    { extension: [{ url: 'http://example.org/x', valueString: placeholder(0) }] },
-    { extension: [{ url: 'http://example.org/x', valueUri: placeholder(0) }] },
+    { implicitRules: buildPlaceholder(0) },
+    { extension: [{ url: 'http://example.org/x', valueString: buildPlaceholder(0) }] },
+    { extension: [{ url: 'http://example.org/x', valueUri: buildPlaceholder(0) }] },
     { contained: [{ resourceType: 'Device', id: 'd' }] },
-    { text: { status: 'generated', div: `${xhtml}<a href="${placeholder(0)}">x</a></div>` } },
+    { text: { status: 'generated', div: `${xhtml}<a href="${buildPlaceholder(0)}">x</a></div>` } },
     { text: { status: 'other', div: `${xhtml}x</div>` } },
     { meta: { tag: [{ system: 'http://example.org', code: 'a' }], profile: ['http://example.org/p'] } },
     { colour: 'red' }
@@ -113,7 +113,7 @@ const step: Arbitrary<Step> = fc.record({
 interface Slot { readonly type: string, readonly id: string }
 
 /** What was answered, without what the two servers may choose. */
-interface Outcome { readonly shown: unknown, readonly answer: Answer, readonly sent: unknown }
+interface Outcome { readonly shown: unknown, readonly result: RawResponse, readonly sent: unknown }
 
 class Client {
   readonly #fhir: Fhir
@@ -124,31 +124,31 @@ class Client {
   }
 
   async perform (step: Step): Promise<Outcome> {
-    const [method, path, body, headers] = this.#request(step)
-    const answer = await this.#fhir.send(method, path, body, headers)
-    this.#remember(answer)
-    return { answer, sent: body, shown: { status: answer.status, body: this.#neutral(answer.resource) } }
+    const [method, path, body, headers] = this.#buildRequest(step)
+    const result = await this.#fhir.send(method, path, body, headers)
+    this.#remember(result)
+    return { result, sent: body, shown: { status: result.status, body: this.#normalize(result.resource) } }
   }
 
   /** All records that were made, as they are now. */
-  async records (): Promise<unknown> {
-    const answers: unknown[] = []
+  async readRecords (): Promise<unknown> {
+    const responses: unknown[] = []
     for (const { type, id } of this.#slots) {
       const { status, resource } = await this.#fhir.send('GET', `/${type}/${id}`)
-      answers.push({ status, version: resource?.meta?.versionId, resource: this.#neutral(resource) })
+      responses.push({ status, version: resource?.meta?.versionId, resource: this.#normalize(resource) })
     }
-    return answers
+    return responses
   }
 
-  #slot (type: string, at: number): string {
+  #pickReference (type: string, at: number): string {
     const slots = this.#slots.filter(slot => slot.type === type)
     return slots.length === 0 ? `${type}/none` : `${type}/${slots[at % slots.length]!.id}`
   }
 
-  #request ({ kind, records, slot }: Step): [string, string, unknown?, Readonly<Record<string, string>>?] {
+  #buildRequest ({ kind, records, slot }: Step): [string, string, unknown?, Readonly<Record<string, string>>?] {
     const [first] = records as [Content]
-    const stored = this.#slot(first.type, slot)
-    const resource = this.#resource(first, [])
+    const stored = this.#pickReference(first.type, slot)
+    const resource = this.#buildResource(first, [])
     const criteria = `identifier=http://mrn%7C${first.mark}`
     switch (kind) {
       case 'create': return ['POST', `/${first.type}`, resource]
@@ -156,54 +156,54 @@ class Client {
       case 'patch': return ['PATCH', `/${stored}`, [{ op: 'add', path: '/language', value: 'de' }], patchType]
       case 'delete': return ['DELETE', `/${stored}`]
       case 'search': return ['GET', `/${first.type}?${criteria}&_summary=count`]
-      case 'bundle': return ['POST', '/Bundle', this.#collection(records)]
+      case 'bundle': return ['POST', '/Bundle', this.#buildCollection(records)]
       case 'conditional':
         return first.method === 'DELETE'
           ? ['DELETE', `/${first.type}?${criteria}`]
           : first.method === 'PUT'
             ? ['PUT', `/${first.type}?${criteria}`, resource]
             : ['POST', `/${first.type}`, resource, { 'if-none-exist': criteria }]
-      default: return ['POST', '', bundle(kind, ...records.map((record, at) => this.#entry(record, at, records)))]
+      default: return ['POST', '', buildBundle(kind, ...records.map((record, at) => this.#buildEntry(record, at, records)))]
     }
   }
 
-  #entry (record: Content, at: number, records: readonly Content[]): object {
-    const fullUrl = this.#fullUrl(record, at)
+  #buildEntry (record: Content, at: number, records: readonly Content[]): object {
+    const fullUrl = this.#buildFullUrl(record, at)
     const options: Readonly<Record<string, string>> = fullUrl === undefined ? {} : { fullUrl }
     // HAPI refuses a create under criteria that another entry meets, which this test leaves aside: each has its own.
     const criteria = `identifier=http://mrn|${record.mark}${at}`
     const identifier = [{ system: 'http://mrn', value: `${record.mark}${at}` }]
-    const resource = { ...this.#resource(record, records), identifier }
-    const stored = this.#slot(record.type, record.mark)
+    const resource = { ...this.#buildResource(record, records), identifier }
+    const stored = this.#pickReference(record.type, record.mark)
     switch (record.method) {
-      case 'DELETE': return entry('DELETE', stored, undefined, options)
-      case 'PUT': return entry('PUT', stored, { ...resource, id: stored.split('/')[1]! }, options)
-      case 'once': return entry('POST', record.type, resource, { ...options, ifNoneExist: criteria })
-      case 'by criteria': return entry('PUT', `${record.type}?${criteria}`, resource, options)
-      default: return entry('POST', record.type, resource, options)
+      case 'DELETE': return buildEntry('DELETE', stored, undefined, options)
+      case 'PUT': return buildEntry('PUT', stored, { ...resource, id: stored.split('/')[1]! }, options)
+      case 'once': return buildEntry('POST', record.type, resource, { ...options, ifNoneExist: criteria })
+      case 'by criteria': return buildEntry('PUT', `${record.type}?${criteria}`, resource, options)
+      default: return buildEntry('POST', record.type, resource, options)
     }
   }
 
-  #collection (records: readonly Content[]): object {
+  #buildCollection (records: readonly Content[]): object {
     const entries = records.map((record, at) => ({
-      fullUrl: this.#fullUrl(record, at) ?? placeholder(at),
-      resource: this.#resource(record, records)
+      fullUrl: this.#buildFullUrl(record, at) ?? buildPlaceholder(at),
+      resource: this.#buildResource(record, records)
     }))
     return { resourceType: 'Bundle', type: 'collection', entry: entries }
   }
 
-  #fullUrl ({ type, fullUrl, mark }: Content, at: number): string | undefined {
+  #buildFullUrl ({ type, fullUrl, mark }: Content, at: number): string | undefined {
     switch (fullUrl) {
-      case 'uuid': return placeholder(at)
+      case 'uuid': return buildPlaceholder(at)
       case 'http': return `http://ehr.example.com/fhir/${type}/e${at}`
-      case 'alike': return `http://ehr.example.com/fhir/${this.#slot(type, mark)}`
-      case 'own': return `https://gateway.test/v1/fhir/${this.#slot(type, mark)}`
+      case 'alike': return `http://ehr.example.com/fhir/${this.#pickReference(type, mark)}`
+      case 'own': return `https://gateway.test/v1/fhir/${this.#pickReference(type, mark)}`
       case 'resource': return `resource:${at}`
       default: return undefined
     }
   }
 
-  #resource ({ type, parts, target, link, mark }: Content, records: readonly Content[]): Record<string, unknown> {
+  #buildResource ({ type, parts, target, link, mark }: Content, records: readonly Content[]): Record<string, unknown> {
     const holder = { resourceType: type, identifier: [{ system: 'http://mrn', value: String(mark) }], ...parts }
     const to = type === 'Observation' ? 'Patient' : 'Organization'
     const at = target % Math.max(1, records.length)
@@ -211,12 +211,12 @@ class Client {
       link === 'none'
         ? undefined
         : link === 'fullUrl'
-          ? records[at] && this.#fullUrl(records[at], at)
+          ? records[at] && this.#buildFullUrl(records[at], at)
           : link === 'alike'
             ? `${to}/${at}`
             : link === 'criteria'
               ? `${to}?identifier=http://mrn|${mark}${at}`
-              : this.#slot(to, target)
+              : this.#pickReference(to, target)
     const named = reference === undefined ? {} : { reference }
     if (type === 'Organization') return { ...holder, name: 'O', ...(reference && { partOf: named }) }
     if (type === 'Patient') {
@@ -225,15 +225,15 @@ class Client {
     return { ...holder, status: 'final', code: { text: 'x' }, ...(reference && { subject: named }) }
   }
 
-  #remember ({ headers, resource }: Answer): void {
-    const places = [
+  #remember ({ headers, resource }: RawResponse): void {
+    const locations = [
       headers.location,
       ...(resource?.type?.endsWith?.('-response') === true ? resource.entry ?? [] : []).map(
         ({ response }: any) => response.location
       )
     ]
-    for (const place of places) {
-      const [, type, id] = /\/v1\/fhir\/([A-Za-z]+)\/([^/]+)/.exec(place ?? '') ?? []
+    for (const location of locations) {
+      const [, type, id] = /\/v1\/fhir\/([A-Za-z]+)\/([^/]+)/.exec(location ?? '') ?? []
       if (type !== undefined && !this.#slots.some(slot => slot.id === id && slot.type === type)) {
         this.#slots.push({ type, id: id! })
       }
@@ -241,14 +241,14 @@ class Client {
   }
 
   /** Ids by the order in which they were made, members in one order, and no times. */
-  #neutral (value: unknown): unknown {
+  #normalize (value: unknown): unknown {
     if (typeof value === 'string') {
       return value.replace(/([A-Z][A-Za-z]+)\/([A-Za-z0-9.-]+)/g, (text, type, id) => {
         const at = this.#slots.findIndex(slot => slot.type === type && slot.id === id)
         return at < 0 ? text : `${type}/#${at}`
       })
     }
-    if (Array.isArray(value)) return value.map(item => this.#neutral(item))
+    if (Array.isArray(value)) return value.map(item => this.#normalize(item))
     if (!isElement(value)) return value
     const { id, meta, lastModified: _, ...members } = value as Record<string, unknown>
     const labels = isElement(meta) ? { profile: meta.profile, security: meta.security } : undefined
@@ -256,28 +256,29 @@ class Client {
     return Object.fromEntries(
       Object.entries({ ...members, labels, id: isOwn ? undefined : id })
         .sort(([a], [b]) => (a < b ? -1 : 1))
-        .map(([name, member]) => [name, this.#neutral(member)])
+        .map(([name, member]) => [name, this.#normalize(member)])
     )
   }
 }
 
 /** References of a transaction that lead elsewhere than to the entry whose fullUrl they name. */
-function misled ({ answer, sent }: Outcome): readonly string[] {
-  if (answer.status >= 500) return [`${answer.status}`]
-  if (answer.status !== 200 || answer.resource?.type !== 'transaction-response') return []
+function findMisleadingReferences ({ result, sent }: Outcome): readonly string[] {
+  if (result.status >= 500) return [`${result.status}`]
+  if (result.status !== 200 || result.resource?.type !== 'transaction-response') return []
   const entries = (sent as { readonly entry: readonly any[] }).entry
-  const places: Array<string | undefined> = answer.resource.entry.map(
+  const locations: Array<string | undefined> = result.resource.entry.map(
     ({ response }: any) => /\/v1\/fhir\/([A-Za-z]+\/[^/]+)/.exec(response.location ?? '')?.[1]
   )
   return entries.flatMap(({ resource }, at) => {
     const holder = resource?.subject ?? resource?.managingOrganization ?? resource?.partOf
-    const shown = answer.resource.entry[at].resource
-    const now = (shown?.subject ?? shown?.managingOrganization ?? shown?.partOf)?.reference
-    const isFound = answer.resource.entry[at].response.status.startsWith('200')
+    const responseResource = result.resource.entry[at].resource
+    const now = (responseResource?.subject ?? responseResource?.managingOrganization ?? responseResource?.partOf)
+      ?.reference
+    const isFound = result.resource.entry[at].response.status.startsWith('200')
     if (holder === undefined || now === undefined || isFound) return []
     const meant = entries.findIndex(
       ({ fullUrl }) => fullUrl === holder.reference || fullUrl?.endsWith(`/${holder.reference}`)
     )
-    return meant >= 0 && places[meant] !== undefined && now !== places[meant] ? [`entry ${at} leads to ${now}`] : []
+    return meant >= 0 && locations[meant] !== undefined && now !== locations[meant] ? [`entry ${at} leads to ${now}`] : []
   })
 }

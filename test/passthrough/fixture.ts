@@ -8,7 +8,7 @@ import { startGateway, type TestGateway } from '../harness/gateway.js'
 export const fhirBase = 'https://gateway.test/v1/fhir'
 
 /** An answer of raw FHIR, its numbers with their own text. */
-export interface Answer {
+export interface RawResponse {
   readonly status: number
   readonly headers: Readonly<Record<string, string | undefined>>
   readonly text: string
@@ -26,7 +26,7 @@ export interface Fhir {
     path: string,
     body?: unknown,
     headers?: Readonly<Record<string, string>>
-  ) => Promise<Answer>
+  ) => Promise<RawResponse>
 }
 
 /** A gateway to a FHIR server, for the tests of one file. */
@@ -51,13 +51,13 @@ export async function openWorld (
     server,
     fhir: async request => {
       const { tenantId, secret } = await gateway.createKey(request)
-      return { tenantId, secret, send: sender(gateway, secret) }
+      return { tenantId, secret, send: createFhirSender(gateway, secret) }
     }
   }
 }
 
 /** What sends the requests of one key. */
-export function sender (gateway: Pick<TestGateway, 'inject'>, secret: string): Fhir['send'] {
+export function createFhirSender (gateway: Pick<TestGateway, 'inject'>, secret: string): Fhir['send'] {
   return async (method, path, body, headers = {}) => {
     const response = await gateway.inject({
       method: method as 'GET',
@@ -73,7 +73,7 @@ export function sender (gateway: Pick<TestGateway, 'inject'>, secret: string): F
     })
     return {
       status: response.statusCode,
-      headers: response.headers as Answer['headers'],
+      headers: response.headers as RawResponse['headers'],
       text: response.body,
       resource: response.body === '' ? undefined : parseStored(response.body)
     }
@@ -83,12 +83,12 @@ export function sender (gateway: Pick<TestGateway, 'inject'>, secret: string): F
 export const patchType = { 'content-type': 'application/json-patch+json' }
 export const formType = { 'content-type': 'application/x-www-form-urlencoded' }
 
-export const patient = (more: object = {}) => ({
+export const buildPatient = (more: object = {}) => ({
   resourceType: 'Patient',
   name: [{ family: 'Byron', given: ['Ada'] }],
   ...more
 })
-export const observation = (subject: string, more: object = {}) => ({
+export const buildObservation = (subject: string, more: object = {}) => ({
   resourceType: 'Observation',
   status: 'final',
   code: { coding: [{ system: 'http://loinc.org', code: '29463-7' }] },
@@ -97,9 +97,9 @@ export const observation = (subject: string, more: object = {}) => ({
 })
 
 /** A Bundle of requests. */
-export const bundle = (type: string, ...entry: object[]) => ({ resourceType: 'Bundle', type, entry })
+export const buildBundle = (type: string, ...entry: object[]) => ({ resourceType: 'Bundle', type, entry })
 /** One of its entries; `request` may have ifMatch and ifNoneExist. */
-export const entry = (
+export const buildEntry = (
   method: string,
   url: string,
   resource?: object,
@@ -110,8 +110,12 @@ export const entry = (
   request: { method, url, ...request }
 })
 /** A JSON Patch as an entry has it. */
-export const patchEntry = (url: string, patch: readonly object[], request: Readonly<Record<string, string>> = {}) =>
-  entry(
+export const buildPatchEntry = (
+  url: string,
+  patch: readonly object[],
+  request: Readonly<Record<string, string>> = {}
+) =>
+  buildEntry(
     'PATCH',
     url,
     {
@@ -123,35 +127,35 @@ export const patchEntry = (url: string, patch: readonly object[], request: Reado
   )
 
 /** Stores resources. @returns their ids */
-export async function stored (
+export async function storeResources (
   { send }: Fhir,
   ...resources: ReadonlyArray<{ readonly resourceType: string }>
 ): Promise<string[]> {
   const { status, text, resource } = await send(
     'POST',
     '',
-    bundle('transaction', ...resources.map(one => entry('POST', one.resourceType, one)))
+    buildBundle('transaction', ...resources.map(one => buildEntry('POST', one.resourceType, one)))
   )
   if (status !== 200) throw new Error(`not stored: ${status} ${text}`)
-  return resource.entry.map(({ response }: any) => idIn(response.location))
+  return resource.entry.map(({ response }: any) => parseVersionedId(response.location))
 }
 
 /** `1` of `…/Patient/1/_history/2`. */
-export const idIn = (location: string): string => /\/([^/]+)\/_history\/[^/]+$/.exec(location)![1]!
+export const parseVersionedId = (location: string): string => /\/([^/]+)\/_history\/[^/]+$/.exec(location)![1]!
 
 /** The records of a Bundle as `Type/id`, those that came along with an `+` before. */
-export const listed = ({ resource }: Answer): string[] =>
+export const listRecords = ({ resource }: RawResponse): string[] =>
   (resource.entry ?? []).map(
     (item: any) => `${item.search?.mode === 'include' ? '+' : ''}${item.resource.resourceType}/${item.resource.id}`
   )
 
-export const linkTo = ({ resource }: Answer, relation: string): string | undefined =>
+export const findLink = ({ resource }: RawResponse, relation: string): string | undefined =>
   resource.link?.find((link: any) => link.relation === relation)?.url
 
 /** All pages of a search, by their links. */
-export async function pagesOf ({ send }: Fhir, path: string): Promise<Answer[]> {
-  const pages: Answer[] = []
-  for (let next: string | undefined = path; next !== undefined; next = linkTo(pages.at(-1)!, 'next')) {
+export async function fetchPages ({ send }: Fhir, path: string): Promise<RawResponse[]> {
+  const pages: RawResponse[] = []
+  for (let next: string | undefined = path; next !== undefined; next = findLink(pages.at(-1)!, 'next')) {
     const page = await send('GET', next)
     if (page.status !== 200 || pages.length > 200) throw new Error(`a page is ${page.status}, after ${pages.length}`)
     pages.push(page)
@@ -163,9 +167,9 @@ export async function pagesOf ({ send }: Fhir, path: string): Promise<Answer[]> 
  * An answer that refuses, in the words of FHIR: the status, an OperationOutcome with this issue, and nothing of the
  * envelope.
  */
-export function isRefused (
+export function assertRejected (
   t: Test,
-  answer: Answer,
+  response: RawResponse,
   expected:
     | number
     | {
@@ -178,7 +182,7 @@ export function isRefused (
 ): void {
   const { status, ...issue } = typeof expected === 'number' ? { status: expected } : expected
   t.match(
-    answer,
+    response,
     {
       status,
       headers: { 'content-type': /^application\/fhir\+json/, 'x-request-id': /./ },
@@ -189,5 +193,5 @@ export function isRefused (
     },
     message
   )
-  t.notHas(answer.resource, { meta: {} }, message)
+  t.notHas(response.resource, { meta: {} }, message)
 }

@@ -1,23 +1,23 @@
 import t from 'tap'
 import { startTestSandbox } from '../harness/sandbox.js'
-import { observation, openWorld, patient, stored } from './fixture.js'
+import { buildObservation, openWorld, buildPatient, storeResources } from './fixture.js'
 
-const members = (resource: object) => Object.keys(resource).sort()
+const listMembers = (resource: object) => Object.keys(resource).sort()
 
 t.test('a record read with _elements is short on a server that ignores them, and says so', async t => {
   const { url } = await startTestSandbox(t, { ignoredParameters: ['_elements'] })
   const fhir = await (await openWorld(t, { url, server: 'sandbox' })).fhir()
-  const [id] = await stored(fhir, patient({ gender: 'female', birthDate: '1990' }))
-  const [about] = await stored(fhir, observation(`Patient/${id}`, { valueQuantity: { value: 7 } }))
+  const [id] = await storeResources(fhir, buildPatient({ gender: 'female', birthDate: '1990' }))
+  const [about] = await storeResources(fhir, buildObservation(`Patient/${id}`, { valueQuantity: { value: 7 } }))
   const read = await fhir.send('GET', `/Patient/${id}?_elements=gender`)
-  t.strictSame(members(read.resource), ['gender', 'id', 'meta', 'resourceType'])
-  const isMarked = ({ meta }: any) => meta.tag.some(({ code }: any) => code === 'SUBSETTED')
-  t.ok(isMarked(read.resource))
-  const whole = await fhir.send('GET', `/Patient/${id}`)
-  t.strictSame([whole.resource.birthDate, isMarked(whole.resource)], ['1990', false])
+  t.strictSame(listMembers(read.resource), ['gender', 'id', 'meta', 'resourceType'])
+  const isSubsetted = ({ meta }: any) => meta.tag.some(({ code }: any) => code === 'SUBSETTED')
+  t.ok(isSubsetted(read.resource))
+  const complete = await fhir.send('GET', `/Patient/${id}`)
+  t.strictSame([complete.resource.birthDate, isSubsetted(complete.resource)], ['1990', false])
   const part = await fhir.send('GET', `/Observation/${about}?_elements=value`)
   t.strictSame(
-    members(part.resource),
+    listMembers(part.resource),
     ['code', 'id', 'meta', 'resourceType', 'status', 'valueQuantity'],
     'with what is mandatory'
   )
@@ -26,13 +26,13 @@ t.test('a record read with _elements is short on a server that ignores them, and
 t.test('each page of a search with _elements has short matches, and included records whole', async t => {
   const { url } = await startTestSandbox(t, { ignoredParameters: ['_elements'] })
   const fhir = await (await openWorld(t, { url, server: 'sandbox' })).fhir()
-  const [id] = await stored(fhir, patient({ gender: 'female', birthDate: '1990' }))
-  for (let i = 0; i < 3; i++) await stored(fhir, observation(`Patient/${id}`, { valueQuantity: { value: i } }))
+  const [id] = await storeResources(fhir, buildPatient({ gender: 'female', birthDate: '1990' }))
+  for (let i = 0; i < 3; i++) await storeResources(fhir, buildObservation(`Patient/${id}`, { valueQuantity: { value: i } }))
   let path = '/Observation?_elements=status&_include=Observation:subject&_count=2'
   const seen: unknown[] = []
   for (;;) {
     const { resource: { entry, link } } = await fhir.send('GET', path)
-    for (const { resource, search: { mode } } of entry) seen.push([mode, members(resource).join()])
+    for (const { resource, search: { mode } } of entry) seen.push([mode, listMembers(resource).join()])
     const next = link.find(({ relation }: any) => relation === 'next')?.url
     if (next === undefined) break
     path = next

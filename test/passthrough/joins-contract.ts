@@ -1,13 +1,13 @@
 import type { Test } from 'tap'
 import {
   fhirBase,
-  isRefused,
-  linkTo,
-  listed,
-  observation,
-  pagesOf,
-  patient,
-  stored,
+  assertRejected,
+  findLink,
+  listRecords,
+  buildObservation,
+  fetchPages,
+  buildPatient,
+  storeResources,
   type Fhir,
   type World
 } from './fixture.js'
@@ -16,92 +16,92 @@ import {
  * What searches over references must do, whichever FHIR server is behind the gateway:
  * http://hl7.org/fhir/R4/search.html#chaining
  */
-export async function joinsContract (t: Test, world: World): Promise<void> {
-  await t.test('a chain finds what refers to records that meet a condition: none, one or many', t => chains(t, world))
+export async function testJoins (t: Test, world: World): Promise<void> {
+  await t.test('a chain finds what refers to records that meet a condition: none, one or many', t => testChains(t, world))
   await t.test('_has finds what is referred to by records that meet a condition: none, one or many', t =>
-    has(t, world)
+    testReverseChains(t, world)
   )
-  await t.test('joins and conditions hold together', t => together(t, world))
-  await t.test('a join that leads over too many records is refused, and never cut', t => tooMany(t, world))
-  await t.test('a join that is not understood is refused', t => badJoins(t, world))
-  await t.test('what a match refers to comes along once, and what refers to it', t => includes(t, world))
+  await t.test('joins and conditions hold together', t => testCombinedJoins(t, world))
+  await t.test('a join that leads over too many records is refused, and never cut', t => testJoinLimits(t, world))
+  await t.test('a join that is not understood is refused', t => testInvalidJoins(t, world))
+  await t.test('what a match refers to comes along once, and what refers to it', t => testIncludes(t, world))
   await t.test(
     'what comes along brings along more with :iterate',
     { skip: world.server === 'sandbox' && 'the sandbox follows no :iterate' },
-    t => iterates(t, world)
+    t => testIterativeIncludes(t, world)
   )
-  await t.test('a page holds as many matches as were wanted, however many come along', t => includePages(t, world))
-  await t.test('an include that is not understood is refused', t => badIncludes(t, world))
+  await t.test('a page holds as many matches as were wanted, however many come along', t => testIncludePages(t, world))
+  await t.test('an include that is not understood is refused', t => testInvalidIncludes(t, world))
 }
 
 interface Ward { readonly fhir: Fhir, readonly [name: string]: any }
 
 /** Two patients of two practitioners in one organization; the first has two observations, the second one. */
-async function ward ({ fhir: join }: World): Promise<Ward> {
+async function createWard ({ fhir: join }: World): Promise<Ward> {
   const fhir = await join()
-  const [organization] = await stored(fhir, { resourceType: 'Organization', name: 'Ward 7' } as never)
-  const [grey, blue] = await stored(
+  const [organization] = await storeResources(fhir, { resourceType: 'Organization', name: 'Ward 7' } as never)
+  const [grey, blue] = await storeResources(
     fhir,
     ...['Grey', 'Blue'].map(family => ({ resourceType: 'Practitioner', name: [{ family }] }))
   )
-  const cared = (family: string, practitioner: string | undefined) =>
-    patient({
+  const buildCaredPatient = (family: string, practitioner: string | undefined) =>
+    buildPatient({
       name: [{ family }],
       managingOrganization: { reference: `Organization/${organization}` },
       generalPractitioner: [{ reference: `Practitioner/${practitioner}` }]
     })
-  const [ada, eve, nobody] = await stored(
+  const [ada, eve, unrelated] = await storeResources(
     fhir,
-    cared('Byron', grey),
-    cared('Noether', blue),
-    patient({ name: [{ family: 'Nobody' }] })
+    buildCaredPatient('Byron', grey),
+    buildCaredPatient('Noether', blue),
+    buildPatient({ name: [{ family: 'Nobody' }] })
   )
-  const code = (text: string) => ({ code: { coding: [{ system: 'http://loinc.org', code: text }] } })
-  const [weight, height, eves] = await stored(
+  const buildCode = (text: string) => ({ code: { coding: [{ system: 'http://loinc.org', code: text }] } })
+  const [weight, height, eves] = await storeResources(
     fhir,
-    observation(`Patient/${ada}`, code('weight')),
-    observation(`Patient/${ada}`, code('height')),
-    observation(`Patient/${eve}`, { ...code('weight'), performer: [{ reference: `Practitioner/${grey}` }] })
+    buildObservation(`Patient/${ada}`, buildCode('weight')),
+    buildObservation(`Patient/${ada}`, buildCode('height')),
+    buildObservation(`Patient/${eve}`, { ...buildCode('weight'), performer: [{ reference: `Practitioner/${grey}` }] })
   )
-  return { fhir, organization, grey, blue, ada, eve, nobody, weight, height, eves }
+  return { fhir, organization, grey, blue, ada, eve, unrelated, weight, height, eves }
 }
 
-const finds = async (t: Test, { fhir }: Ward, rows: ReadonlyArray<readonly [string, readonly string[]]>) => {
+const assertFinds = async (t: Test, { fhir }: Ward, rows: ReadonlyArray<readonly [string, readonly string[]]>) => {
   for (const [query, expected] of rows) {
-    const answer = await fhir.send('GET', `/${query}`)
-    t.equal(answer.status, 200, query)
-    t.strictSame(listed(answer).sort(), expected.toSorted(), query)
-    t.match(answer.resource, { type: 'searchset', total: expected.length }, query)
+    const response = await fhir.send('GET', `/${query}`)
+    t.equal(response.status, 200, query)
+    t.strictSame(listRecords(response).sort(), expected.toSorted(), query)
+    t.match(response.resource, { type: 'searchset', total: expected.length }, query)
     t.equal(
-      decodeURIComponent(linkTo(answer, 'self')!),
+      decodeURIComponent(findLink(response, 'self')!),
       `${fhirBase}/${query}`,
       'the link says what was asked, not what was made of it'
     )
   }
 }
 
-async function chains (t: Test, world: World): Promise<void> {
-  const all = await ward(world)
+async function testChains (t: Test, world: World): Promise<void> {
+  const all = await createWard(world)
   const { weight, height, eves, ada, eve } = all
-  const of = (...ids: string[]) => ids.map(id => `Observation/${id}`)
-  await finds(t, all, [
-    ['Observation?subject:Patient.family=Byron', of(weight, height)],
-    ['Observation?patient.family=Noether', of(eves)],
+  const toReferences = (...ids: string[]) => ids.map(id => `Observation/${id}`)
+  await assertFinds(t, all, [
+    ['Observation?subject:Patient.family=Byron', toReferences(weight, height)],
+    ['Observation?patient.family=Noether', toReferences(eves)],
     ['Observation?subject:Patient.family=Nobody', []],
     ['Observation?subject:Patient.family=Unknown', []],
-    ['Observation?subject:Patient.family=Byron,Noether', of(weight, height, eves)],
-    [`Observation?subject:Patient._id=${ada}`, of(weight, height)],
+    ['Observation?subject:Patient.family=Byron,Noether', toReferences(weight, height, eves)],
+    [`Observation?subject:Patient._id=${ada}`, toReferences(weight, height)],
     ['Observation?patient.family:exact=byron', []],
-    ['Observation?performer:Practitioner.family=Grey', of(eves)],
+    ['Observation?performer:Practitioner.family=Grey', toReferences(eves)],
     ['Patient?general-practitioner:Practitioner.family=Blue', [`Patient/${eve}`]],
     ['Patient?organization.name=Ward', [`Patient/${ada}`, `Patient/${eve}`]]
   ])
 }
 
-async function has (t: Test, world: World): Promise<void> {
-  const all = await ward(world)
+async function testReverseChains (t: Test, world: World): Promise<void> {
+  const all = await createWard(world)
   const { ada, eve, grey, organization } = all
-  await finds(t, all, [
+  await assertFinds(t, all, [
     ['Patient?_has:Observation:patient:code=height', [`Patient/${ada}`]],
     ['Patient?_has:Observation:patient:code=weight', [`Patient/${ada}`, `Patient/${eve}`]],
     ['Patient?_has:Observation:subject:code=none', []],
@@ -111,10 +111,10 @@ async function has (t: Test, world: World): Promise<void> {
   ])
 }
 
-async function together (t: Test, world: World): Promise<void> {
-  const all = await ward(world)
+async function testCombinedJoins (t: Test, world: World): Promise<void> {
+  const all = await createWard(world)
   const { weight, ada, eve } = all
-  await finds(t, all, [
+  await assertFinds(t, all, [
     ['Observation?subject:Patient.family=Byron&code=weight', [`Observation/${weight}`]],
     ['Observation?subject:Patient.family=Byron&performer:Practitioner.family=Grey', []],
     ['Patient?_has:Observation:patient:code=weight&_has:Observation:patient:code=height', [`Patient/${ada}`]],
@@ -123,7 +123,7 @@ async function together (t: Test, world: World): Promise<void> {
     [`Patient?_has:Observation:patient:code=weight&_id=${eve}`, [`Patient/${eve}`]]
   ])
   t.strictSame(
-    listed(
+    listRecords(
       await all.fhir.send('GET', '/Observation?subject:Patient.family=Byron&_include=Observation:subject')
     ).filter(one => one.startsWith('+')),
     [`+Patient/${ada}`]
@@ -136,17 +136,17 @@ async function together (t: Test, world: World): Promise<void> {
   })
 }
 
-async function tooMany (t: Test, { fhir: join }: World): Promise<void> {
+async function testJoinLimits (t: Test, { fhir: join }: World): Promise<void> {
   const fhir = await join()
-  const many = await stored(
+  const many = await storeResources(
     fhir,
     ...Array.from({ length: 999 }, () => ({ resourceType: 'Patient', name: [{ family: 'Many' }] }))
   )
-  const [last] = await stored(fhir, { resourceType: 'Patient', name: [{ family: 'Byron' }] } as never)
-  const [about] = await stored(fhir, observation(`Patient/${last}`))
-  t.strictSame(listed(await fhir.send('GET', '/Observation?subject:Patient.family=Byron')), [`Observation/${about}`])
+  const [last] = await storeResources(fhir, { resourceType: 'Patient', name: [{ family: 'Byron' }] } as never)
+  const [about] = await storeResources(fhir, buildObservation(`Patient/${last}`))
+  t.strictSame(listRecords(await fhir.send('GET', '/Observation?subject:Patient.family=Byron')), [`Observation/${about}`])
   t.equal((await fhir.send('GET', '/Observation?subject:Patient.family=Many')).status, 200, '999 are not too many')
-  isRefused(
+  assertRejected(
     t,
     await fhir.send('GET', '/Observation?subject:Patient.family=Many,Byron'),
     { status: 400, code: 'too-costly' },
@@ -158,27 +158,27 @@ async function tooMany (t: Test, { fhir: join }: World): Promise<void> {
     actual: true,
     member: members.map(id => ({ entity: { reference: `Patient/${id}` } }))
   })
-  const groups = await stored(
+  const groups = await storeResources(
     fhir,
     group(many),
     group([...many, last!]),
     group(many.slice(0, 600)),
     group(many.slice(300, 900))
   )
-  const membersOf = (...ids: ReadonlyArray<string | undefined>) =>
+  const searchMembers = (...ids: ReadonlyArray<string | undefined>) =>
     fhir.send('GET', `/Patient?_has:Group:member:_id=${ids.join(',')}&_summary=count`)
-  t.match(await membersOf(groups[0]), { status: 200, resource: { total: 999 } }, '999 members are not too many')
-  t.match(await membersOf(groups[2]), { status: 200, resource: { total: 600 } })
-  isRefused(t, await membersOf(groups[1]), { status: 400, code: 'too-costly' }, '1000 members are')
-  isRefused(
+  t.match(await searchMembers(groups[0]), { status: 200, resource: { total: 999 } }, '999 members are not too many')
+  t.match(await searchMembers(groups[2]), { status: 200, resource: { total: 600 } })
+  assertRejected(t, await searchMembers(groups[1]), { status: 400, code: 'too-costly' }, '1000 members are')
+  assertRejected(
     t,
-    await membersOf(groups[2], groups[3]),
+    await searchMembers(groups[2], groups[3]),
     { status: 400, code: 'too-costly' },
     'and 1200 references to 900 of them'
   )
 }
 
-async function badJoins (t: Test, { fhir: join, server }: World): Promise<void> {
+async function testInvalidJoins (t: Test, { fhir: join, server }: World): Promise<void> {
   const { send } = await join()
   const queries = [
     'Observation?subject:Patient.organization.name=x',
@@ -200,7 +200,7 @@ async function badJoins (t: Test, { fhir: join, server }: World): Promise<void> 
     'Patient?_has:Observation:patient:_tag=x',
     'Observation?subject:Patient.family='
   ]
-  for (const query of queries) isRefused(t, await send('GET', `/${query}`), 400, query)
+  for (const query of queries) assertRejected(t, await send('GET', `/${query}`), 400, query)
   // What the datastore itself rejects has a name too.
   for (const [query, name] of [
     ['Observation?subject:Patient.birthdate=ap2024', 'birthdate'],
@@ -208,13 +208,13 @@ async function badJoins (t: Test, { fhir: join, server }: World): Promise<void> 
     ...server === 'hapi' ? [['Observation?subject:Patient.family:contains=x', 'family:contains'] as const] : []
   ] as const) {
     const refused = await send('GET', `/${query}`)
-    isRefused(t, refused, 400, query)
+    assertRejected(t, refused, 400, query)
     t.match(refused.resource.issue, [{ expression: [name] }], query)
   }
 }
 
-async function includes (t: Test, world: World): Promise<void> {
-  const { fhir, weight, height, eves, ada, eve, grey, organization } = await ward(world)
+async function testIncludes (t: Test, world: World): Promise<void> {
+  const { fhir, weight, height, eves, ada, eve, grey, organization } = await createWard(world)
   const rows: ReadonlyArray<readonly [string, readonly string[]]> = [
     [
       'Observation?_include=Observation:subject',
@@ -237,20 +237,20 @@ async function includes (t: Test, world: World): Promise<void> {
     ['Observation?code=none&_include=Observation:subject', []]
   ]
   for (const [query, expected] of rows) {
-    const answer = await fhir.send('GET', `/${query}`)
-    t.strictSame(listed(answer).sort(), expected.toSorted(), query)
+    const response = await fhir.send('GET', `/${query}`)
+    t.strictSame(listRecords(response).sort(), expected.toSorted(), query)
     t.equal(
-      answer.resource.total,
+      response.resource.total,
       expected.filter(one => !one.startsWith('+')).length,
       `${query}: matches are counted, nothing else`
     )
   }
 }
 
-async function iterates (t: Test, world: World): Promise<void> {
-  const { fhir, height, ada, organization, grey, weight } = await ward(world)
+async function testIterativeIncludes (t: Test, world: World): Promise<void> {
+  const { fhir, height, ada, organization, grey, weight } = await createWard(world)
   t.strictSame(
-    listed(
+    listRecords(
       await fhir.send(
         'GET',
         '/Observation?code=height&_include=Observation:subject&_include:iterate=Patient:organization&_include:iterate=Patient:general-practitioner'
@@ -259,7 +259,7 @@ async function iterates (t: Test, world: World): Promise<void> {
     [`+Organization/${organization}`, `+Patient/${ada}`, `+Practitioner/${grey}`, `Observation/${height}`]
   )
   t.strictSame(
-    listed(
+    listRecords(
       await fhir.send(
         'GET',
         `/Practitioner?_id=${grey}&_revinclude=Patient:general-practitioner&_revinclude:iterate=Observation:subject`
@@ -269,15 +269,15 @@ async function iterates (t: Test, world: World): Promise<void> {
   )
 }
 
-async function includePages (t: Test, { fhir: join }: World): Promise<void> {
+async function testIncludePages (t: Test, { fhir: join }: World): Promise<void> {
   const fhir = await join()
-  const patients = await stored(fhir, ...Array.from({ length: 15 }, () => patient()))
-  const observations = await stored(
+  const patients = await storeResources(fhir, ...Array.from({ length: 15 }, () => buildPatient()))
+  const observations = await storeResources(
     fhir,
-    ...Array.from({ length: 45 }, (_, i) => observation(`Patient/${patients[i % 15]}`))
+    ...Array.from({ length: 45 }, (_, i) => buildObservation(`Patient/${patients[i % 15]}`))
   )
-  const pages = await pagesOf(fhir, '/Observation?_include=Observation:subject&_count=10')
-  const entries = pages.map(listed)
+  const pages = await fetchPages(fhir, '/Observation?_include=Observation:subject&_count=10')
+  const entries = pages.map(listRecords)
   t.strictSame(entries.map(page => page.filter(one => !one.startsWith('+')).length), [10, 10, 10, 10, 5])
   t.strictSame(
     entries
@@ -300,7 +300,7 @@ async function includePages (t: Test, { fhir: join }: World): Promise<void> {
   }
 }
 
-async function badIncludes (t: Test, { fhir: join }: World): Promise<void> {
+async function testInvalidIncludes (t: Test, { fhir: join }: World): Promise<void> {
   const { send } = await join()
   for (const value of [
     '*',
@@ -315,7 +315,7 @@ async function badIncludes (t: Test, { fhir: join }: World): Promise<void> {
     'Nothing:subject',
     ''
   ]) {
-    isRefused(t, await send('GET', `/Observation?_include=${value}`), 400, value)
+    assertRejected(t, await send('GET', `/Observation?_include=${value}`), 400, value)
   }
   // A refusal says what to send in place of it.
   for (const [query, diagnostics] of [
@@ -327,7 +327,7 @@ async function badIncludes (t: Test, { fhir: join }: World): Promise<void> {
     ['Observation?_include=*', /\* cannot be used/],
     ['Observation?_include:recurse=Observation:subject', /the only modifier is :iterate/]
   ] as const) {
-    isRefused(t, await send('GET', `/${query}`), { status: 400, diagnostics }, query)
+    assertRejected(t, await send('GET', `/${query}`), { status: 400, diagnostics }, query)
   }
   for (const query of [
     '_include:recurse=Observation:subject',
@@ -337,6 +337,6 @@ async function badIncludes (t: Test, { fhir: join }: World): Promise<void> {
     Array.from({ length: 4 }, () => '_include:iterate=Patient:organization').join('&'),
     Array.from({ length: 61 }, () => '_include=Observation:subject').join('&')
   ]) {
-    isRefused(t, await send('GET', `/Observation?${query}`), 400, query.slice(0, 60))
+    assertRejected(t, await send('GET', `/Observation?${query}`), 400, query.slice(0, 60))
   }
 }

@@ -1,10 +1,10 @@
 import t from 'tap'
-import { realBackend } from '../harness/backend.js'
-import { joinsContract } from './joins-contract.js'
+import { requireRealBackend } from '../harness/backend.js'
+import { testJoins } from './joins-contract.js'
 import { openWorld } from './fixture.js'
 
 // The whole file, which the runner would else end after two minutes.
 t.setTimeout(900_000)
 await t.test('on the real FHIR server', async t =>
-  joinsContract(t, await openWorld(t, { url: realBackend().url, server: 'hapi' }))
+  testJoins(t, await openWorld(t, { url: requireRealBackend().url, server: 'hapi' }))
 )

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { onEachSandbox } from '../harness/sandbox.js'
-import { joinsContract } from './joins-contract.js'
+import { testJoins } from './joins-contract.js'
 import { openWorld } from './fixture.js'
 
-await onEachSandbox(t, async (t, url) => joinsContract(t, await openWorld(t, { url, server: 'sandbox' })))
+await onEachSandbox(t, async (t, url) => testJoins(t, await openWorld(t, { url, server: 'sandbox' })))

@@ -1,41 +1,41 @@
 import { randomUUID } from 'node:crypto'
 import t from 'tap'
-import { realBackend } from '../harness/backend.js'
-import { clientOf } from '../harness/client.js'
-import { fhirServer } from '../harness/fhir-server.js'
+import { requireRealBackend } from '../harness/backend.js'
+import { createGatewayClient } from '../harness/client.js'
+import { createFhirClient } from '../harness/fhir-server.js'
 import { startGateway } from '../harness/gateway.js'
-import { gatewayTo, newTenant } from '../tenant-guard/guarded.js'
+import { createGateway, newTenant } from '../tenant-guard/guarded.js'
 
-const { url } = realBackend()
-const server = fhirServer(url)
+const { url } = requireRealBackend()
+const server = createFhirClient(url)
 const isNote = ({ search }: any) => search.mode === 'outcome'
-const noteOf = ({ resource }: any = {}) => resource?.issue[0].diagnostics
-const nextOf = ({ link }: any): string =>
+const getNote = ({ resource }: any = {}) => resource?.issue[0].diagnostics
+const findNextUrl = ({ link }: any): string =>
   /Observation\?.*/.exec(link.find(({ relation }: any) => relation === 'next').url)![0]
 
 // HAPI reads a thousand references at most for what comes along with a page. Two performers each made it 1,020 here.
 t.test('a page says that records may be missing from what it includes, and only then', async t => {
   const gateway = await startGateway(t, { fhirUrl: url })
-  const client = await clientOf(gateway)
+  const client = await createGatewayClient(gateway)
   const performers = await server.storeAll(
     client.tenantId,
     Array.from({ length: 30 }, () => ({ resourceType: 'Practitioner' }))
   )
-  const leading = (...ids: ReadonlyArray<string | undefined>) => ids.map(id => ({ reference: `Practitioner/${id}` }))
+  const buildReferences = (...ids: ReadonlyArray<string | undefined>) => ids.map(id => ({ reference: `Practitioner/${id}` }))
   const [patient] = await server.storeAll(client.tenantId, [
-    { resourceType: 'Patient', generalPractitioner: leading(...performers) }
+    { resourceType: 'Patient', generalPractitioner: buildReferences(...performers) }
   ])
-  const observation = (at: number) => ({
+  const buildObservation = (at: number) => ({
     resourceType: 'Observation',
     status: 'final',
     code: { text: 'x' },
     subject: { reference: `Patient/${patient}` },
-    performer: leading(performers[at % 15], performers[15 + Math.floor(at / 34)])
+    performer: buildReferences(performers[at % 15], performers[15 + Math.floor(at / 34)])
   })
   for (const part of [0, 255]) {
     await server.storeAll(
       client.tenantId,
-      Array.from({ length: 255 }, (_, at) => observation(part + at))
+      Array.from({ length: 255 }, (_, at) => buildObservation(part + at))
     )
   }
   const search = async (query: string) => {
@@ -45,7 +45,7 @@ t.test('a page says that records may be missing from what it includes, and only 
     return {
       body,
       included: body.entry.filter(({ search: { mode } }: any) => mode === 'include').length,
-      note: noteOf(body.entry.find(isNote))
+      note: getNote(body.entry.find(isNote))
     }
   }
   const ofPatient = `Observation?subject=Patient/${patient}`
@@ -58,9 +58,9 @@ t.test('a page says that records may be missing from what it includes, and only 
     'whatever elements are shown'
   )
 
-  const whole = await search(`${ofPatient}&_count=400&_include=Observation:performer`)
-  t.equal(whole.note, undefined)
-  t.equal((await search(nextOf(whole.body))).note, undefined)
+  const complete = await search(`${ofPatient}&_count=400&_include=Observation:performer`)
+  t.equal(complete.note, undefined)
+  t.equal((await search(findNextUrl(complete.body))).note, undefined)
 
   // What came back leaves less room for what is followed; those that came along are followed last.
   const back = `Patient?_id=${patient}&_revinclude=Observation:subject`
@@ -69,7 +69,7 @@ t.test('a page says that records may be missing from what it includes, and only 
     (await search(`${back}&_include:iterate=Observation:performer`)).note,
     /by _include:iterate=Observation:performer\. /
   )
-  await server.storeAll(client.tenantId, Array.from({ length: 470 }, (_, at) => observation(at)))
+  await server.storeAll(client.tenantId, Array.from({ length: 470 }, (_, at) => buildObservation(at)))
   const both = await search(`${back}&_include=Patient:general-practitioner`)
   t.equal(both.included, 1_000)
   t.match(both.note, /by _include=Patient:general-practitioner\. /)
@@ -77,23 +77,23 @@ t.test('a page says that records may be missing from what it includes, and only 
     'GET',
     `patients/${patient}?_revinclude=Observation:subject&_include=Patient:general-practitioner`
   )
-  t.match(noteOf(simple.body.data.entry.find(isNote)), /of these types .*Practitioner/)
+  t.match(getNote(simple.body.data.entry.find(isNote)), /of these types .*Practitioner/)
 
-  await server.storeAll(client.tenantId, Array.from({ length: 200 }, (_, at) => observation(at)))
+  await server.storeAll(client.tenantId, Array.from({ length: 200 }, (_, at) => buildObservation(at)))
   const first = await search(`${ofPatient}&_count=590&_include=Observation:performer`)
   t.match(first.note, /Observation:performer/)
-  t.match((await search(nextOf(first.body))).note, /Observation:performer/, 'on later pages as well')
+  t.match((await search(findNextUrl(first.body))).note, /Observation:performer/, 'on later pages as well')
 })
 
 const family = `Many${randomUUID().slice(0, 8)}`
 
 /** 130 patients of a tenant that this gateway has not seen yet. */
-async function manyPatients (): Promise<{ readonly tenant: string, readonly ids: readonly string[] }> {
+async function createPatients (): Promise<{ readonly tenant: string, readonly ids: readonly string[] }> {
   const tenant = newTenant()
   const entries = Array.from({ length: 130 }, () => ({
     interaction: { kind: 'create', type: 'Patient', resource: { resourceType: 'Patient', name: [{ family }] } } as const
   }))
-  const response = await gatewayTo(url)
+  const response = await createGateway(url)
     .guard(tenant)
     .perform({ kind: 'transaction', type: 'Bundle', entries, references: new Map(), showsWritten: true })
   return {
@@ -103,28 +103,28 @@ async function manyPatients (): Promise<{ readonly tenant: string, readonly ids:
 }
 
 t.test('more than a hundred references that this gateway has not met are all found to be the tenant\'s', async t => {
-  const { tenant, ids } = await manyPatients()
+  const { tenant, ids } = await createPatients()
   const resource = {
     resourceType: 'Group',
     type: 'person',
     actual: true,
     member: ids.map(id => ({ entity: { reference: `Patient/${id}` } }))
   }
-  const { status } = await gatewayTo(url).guard(tenant).perform({ kind: 'create', type: 'Group', resource })
+  const { status } = await createGateway(url).guard(tenant).perform({ kind: 'create', type: 'Group', resource })
   t.equal(status, 201)
 })
 
 t.test('a chain over more than a hundred records loses none of them', async t => {
-  const { tenant, ids } = await manyPatients()
-  const guard = gatewayTo(url).guard(tenant)
-  const observation = (id: string) => ({
+  const { tenant, ids } = await createPatients()
+  const guard = createGateway(url).guard(tenant)
+  const buildObservation = (id: string) => ({
     resourceType: 'Observation',
     status: 'final',
     code: { text: 'x' },
     subject: { reference: `Patient/${id}` }
   })
   const entries = ids.map(id => ({
-    interaction: { kind: 'create', type: 'Observation', resource: observation(id) } as const
+    interaction: { kind: 'create', type: 'Observation', resource: buildObservation(id) } as const
   }))
   await guard.perform({ kind: 'transaction', type: 'Bundle', entries, references: new Map(), showsWritten: false })
   const joins = [

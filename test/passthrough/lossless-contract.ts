@@ -3,11 +3,11 @@ import type { Test } from 'tap'
 import { isNumber, mapJson, parseStored, printJson } from '../../src/json/json.js'
 import type { FhirElement, FhirResource } from '../../src/mappings/fhir.js'
 import { isElement } from '../../src/mappings/core/path.js'
-import { elementDefinitions } from '../../src/mappings/r4/elements.js'
+import { findElementDefinitions } from '../../src/mappings/r4/elements.js'
 import { isTenantType, resourceTypes } from '../../src/fhir/resource-types.js'
 import { findStoredDifferences } from '../../src/tenant-guard/writes/stored-differences.js'
-import { r4Resource } from '../laws/r4-arbitrary.js'
-import { idIn, type Fhir, type World } from './fixture.js'
+import { anyR4Resource } from '../laws/r4-arbitrary.js'
+import { parseVersionedId, type Fhir, type World } from './fixture.js'
 
 /** Types whose records a server takes for more than content, or of which the generator knows another version. */
 const others = new Set([
@@ -25,13 +25,17 @@ const others = new Set([
  * What was sent is stored whole, or refused with its path: never dropped without a word. @param numRuns of each type
  * and kind
  */
-export async function losslessContract (t: Test, { fhir: join }: World, numRuns: number): Promise<void> {
+export async function testLossless (t: Test, { fhir: join }: World, numRuns: number): Promise<void> {
   const types = [...resourceTypes].filter(
-    type => isTenantType(type) && elementDefinitions(type)!.has('text') && !others.has(type)
+    type => isTenantType(type) && findElementDefinitions(type)!.has('text') && !others.has(type)
   )
   await t.test('a generated resource of R4 comes back as it was sent, or is refused with its path', async t => {
     const fhir = await join()
-    const made = await countStored(t, fhir, types.flatMap(type => fc.sample(storable(type), { numRuns, seed: 7 })))
+    const made = await countStored(
+      t,
+      fhir,
+      types.flatMap(type => fc.sample(storableResource(type), { numRuns, seed: 7 }))
+    )
     t.ok(made > types.length, `${made} were stored`)
   })
   await t.test(
@@ -41,7 +45,7 @@ export async function losslessContract (t: Test, { fhir: join }: World, numRuns:
       await countStored(
         t,
         fhir,
-        types.flatMap(type => fc.sample(storable(type).chain(damaged), { numRuns, seed: 8 }))
+        types.flatMap(type => fc.sample(storableResource(type).chain(damagedResource), { numRuns, seed: 8 }))
       )
     }
   )
@@ -54,14 +58,14 @@ async function countStored (t: Test, fhir: Fhir, resources: readonly FhirResourc
     const { status, headers, resource, text } = await fhir.send('POST', `/${sent.resourceType}`, sent)
     if (status === 201) {
       stored++
-      const read = await fhir.send('GET', `/${sent.resourceType}/${idIn(headers.location!)}`)
+      const read = await fhir.send('GET', `/${sent.resourceType}/${parseVersionedId(headers.location!)}`)
       for (const [when, found] of [
         ['written', resource],
         ['read', read.resource]
       ]) {
         const differences = findStoredDifferences(sent, found)
         if (differences.length === 0) continue
-        const what = differences.every(path => isNumber(valueAt(sent, path))) ? 'only numbers' : 'more than numbers'
+        const what = differences.every(path => isNumber(getValueAt(sent, path))) ? 'only numbers' : 'more than numbers'
         lost.push({ when, what, differences, sent: printJson(sent) })
       }
     } else if (
@@ -78,13 +82,13 @@ async function countStored (t: Test, fhir: Fhir, resources: readonly FhirResourc
 }
 
 /** The value at a path such as `Patient.name[0].given`. */
-function valueAt (resource: unknown, path: string): unknown {
+function getValueAt (resource: unknown, path: string): unknown {
   return path.split(/[.[\]]+/).slice(1).filter(Boolean).reduce((value: any, step) => value?.[step], resource)
 }
 
 /** A generated resource that refers to no other record: those would have to be there. */
-function storable (type: string): Arbitrary<FhirResource> {
-  return r4Resource(type).map(
+function storableResource (type: string): Arbitrary<FhirResource> {
+  return anyR4Resource(type).map(
     ({ id: _, meta: __, ...resource }) =>
       mapJson(resource, item =>
         isElement(item) && item.resourceType === undefined && isOutward(item.reference)
@@ -113,13 +117,13 @@ const strays: readonly unknown[] = [
 ]
 
 /** The resource with one member, anywhere in it, replaced, removed or given extras. */
-function damaged (resource: FhirResource): Arbitrary<FhirResource> {
-  const places = countMembers(resource)
+function damagedResource (resource: FhirResource): Arbitrary<FhirResource> {
+  const memberCount = countMembers(resource)
   return fc
-    .tuple(fc.nat(places - 1), fc.constantFrom('replace', 'extras', 'remove'), fc.constantFrom(...strays))
-    .map(([at, way, stray]) => {
+    .tuple(fc.nat(memberCount - 1), fc.constantFrom('replace', 'extras', 'remove'), fc.constantFrom(...strays))
+    .map(([at, method, stray]) => {
       const copy = parseStored(printJson(resource)) as FhirResource
-      damage(copy as unknown as Record<string, unknown>, { left: at, way, stray })
+      applyDamage(copy as unknown as Record<string, unknown>, { left: at, method, stray })
       return copy
     })
 }
@@ -133,17 +137,19 @@ function countMembers (value: unknown): number {
   )
 }
 
-function damage (value: unknown, change: { left: number, readonly way: string, readonly stray: unknown }): void {
-  if (Array.isArray(value)) return value.forEach(item => damage(item, change))
+function applyDamage (
+  value: unknown, change: { left: number, readonly method: string, readonly stray: unknown }
+): void {
+  if (Array.isArray(value)) return value.forEach(item => applyDamage(item, change))
   if (!isElement(value)) return
   const holder = value as Record<string, unknown>
   for (const [name, item] of Object.entries(value as FhirElement)) {
     if (name === 'resourceType') continue
     if (change.left-- === 0) {
-      if (change.way === 'remove') delete holder[name]
-      else holder[change.way === 'extras' ? `_${name}` : name] = change.stray
+      if (change.method === 'remove') delete holder[name]
+      else holder[change.method === 'extras' ? `_${name}` : name] = change.stray
       return
     }
-    damage(item, change)
+    applyDamage(item, change)
   }
 }

@@ -4,72 +4,72 @@ import { printJson } from '../../src/json/json.js'
 import { startGateway } from '../harness/gateway.js'
 import { startWatched } from '../harness/recording-backend.js'
 import {
-  bundle,
-  entry,
+  buildBundle,
+  buildEntry,
   fhirBase,
-  idIn,
-  isRefused,
+  parseVersionedId,
+  assertRejected,
   patchType,
-  patient,
-  sender,
-  type Answer,
+  buildPatient,
+  createFhirSender,
+  type RawResponse,
   type Fhir
 } from './fixture.js'
 
 const added = [{ op: 'add', path: '/identifier/-', value: { system: 'http://ward', value: '1' } }]
-const withIdentifier = patient({ identifier: [{ value: '0' }] })
+const withIdentifier = buildPatient({ identifier: [{ value: '0' }] })
 
 /** What an Idempotency-Key promises in raw FHIR, whichever FHIR server is behind the gateway. */
-export async function onceContract (t: Test, fhirUrl: string): Promise<void> {
+export async function testFhirIdempotency (t: Test, fhirUrl: string): Promise<void> {
   const backend = await startWatched(fhirUrl)
   t.after(() => backend.close())
   const gateway = await startGateway(t, { fhirUrl: backend.url, config: { publicUrl: new URL(fhirBase).origin } })
   const join = async (): Promise<Fhir> => {
     const { tenantId, secret } = await gateway.createKey()
-    return { tenantId, secret, send: sender(gateway, secret) }
+    return { tenantId, secret, send: createFhirSender(gateway, secret) }
   }
-  const total = async ({ send }: Fhir, path = '/Patient'): Promise<number> =>
+  const countRecords = async ({ send }: Fhir, path = '/Patient'): Promise<number> =>
     (await send('GET', `${path}?_summary=count`)).resource.total
-  const keyed = (key: string, more: object = {}) => ({ 'idempotency-key': key, ...more })
+  const withKey = (key: string, more: object = {}) => ({ 'idempotency-key': key, ...more })
   // HAPI says the whole id of the request as the source only when it stores a record, and cuts it off then.
-  const shown = ({
+  const toComparable = ({
     status,
     headers,
     resource: {
       meta: { source: _, ...meta },
       ...content
     }
-  }: Answer) => [status, headers.etag, headers.location, headers['content-location'], printJson({ ...content, meta })]
+  }: RawResponse) => [status, headers.etag, headers.location, headers['content-location'], printJson({ ...content, meta })]
 
   await t.test(
     'a create with a key is made once; sent again it gets the first answer, whatever became of the record since',
     async t => {
       const own = await join()
       const key = randomUUID()
-      const first = await own.send('POST', '/Patient', patient({ gender: 'female' }), keyed(key))
+      const first = await own.send('POST', '/Patient', buildPatient({ gender: 'female' }), withKey(key))
       t.strictSame([first.status, first.headers['idempotent-replayed']], [201, undefined])
-      const id = idIn(first.headers.location!)
+      const id = parseVersionedId(first.headers.location!)
       t.equal((await own.send('PUT', `/Patient/${id}`, { ...first.resource, active: false })).status, 200)
-      const again = await own.send('POST', '/Patient', { gender: 'female', ...patient() }, keyed(key))
+      const again = await own.send('POST', '/Patient', { gender: 'female', ...buildPatient() }, withKey(key))
       t.equal(again.headers['idempotent-replayed'], 'true')
-      t.strictSame(shown(again), shown(first))
-      t.equal(await total(own), 1)
-      isRefused(
+      t.strictSame(toComparable(again), toComparable(first))
+      t.equal(await countRecords(own), 1)
+      assertRejected(
         t,
-        await own.send('POST', '/Patient', patient({ gender: 'male' }), keyed(key)),
+        await own.send('POST', '/Patient', buildPatient({ gender: 'male' }), withKey(key)),
         422,
         'another request with the key'
       )
-      isRefused(
+      assertRejected(
         t,
-        await own.send('PATCH', `/Patient/${id}`, added, keyed(key, patchType)),
+        await own.send('PATCH', `/Patient/${id}`, added, withKey(key, patchType)),
         422,
         'another request with the key'
       )
       t.equal((await own.send('DELETE', `/Patient/${id}`)).status, 204)
-      isRefused(
+      assertRejected(
         t,
-        await own.send('POST', '/Patient', patient({ gender: 'female' }), keyed(key)),
+        await own.send('POST', '/Patient', buildPatient({ gender: 'female' }), withKey(key)),
         409,
         'what was deleted since is not made again'
       )
@@ -79,17 +79,17 @@ export async function onceContract (t: Test, fhirUrl: string): Promise<void> {
   await t.test('a patch with a key is made once, also one that would do more each time', async t => {
     const own = await join()
     const key = randomUUID()
-    const id = idIn((await own.send('POST', '/Patient', withIdentifier)).headers.location!)
-    const first = await own.send('PATCH', `/Patient/${id}`, added, keyed(key, patchType))
+    const id = parseVersionedId((await own.send('POST', '/Patient', withIdentifier)).headers.location!)
+    const first = await own.send('PATCH', `/Patient/${id}`, added, withKey(key, patchType))
     t.match(first, { status: 200, resource: { identifier: { length: 2 } } })
     t.equal((await own.send('PUT', `/Patient/${id}`, { ...first.resource, active: false })).status, 200)
-    const again = await own.send('PATCH', `/Patient/${id}`, added, keyed(key, patchType))
+    const again = await own.send('PATCH', `/Patient/${id}`, added, withKey(key, patchType))
     t.equal(again.headers['idempotent-replayed'], 'true')
-    t.strictSame(shown(again), shown(first))
+    t.strictSame(toComparable(again), toComparable(first))
     t.match((await own.send('GET', `/Patient/${id}`)).resource, { active: false, identifier: { length: 2 } })
-    isRefused(
+    assertRejected(
       t,
-      await own.send('PATCH', `/Patient/${id}`, [...added, ...added], keyed(key, patchType)),
+      await own.send('PATCH', `/Patient/${id}`, [...added, ...added], withKey(key, patchType)),
       422,
       'another patch with the key'
     )
@@ -100,28 +100,28 @@ export async function onceContract (t: Test, fhirUrl: string): Promise<void> {
     async t => {
       for (const what of ['answer', 'request'] as const) {
         const own = await join()
-        const dropped = async (method: string, sending: () => ReturnType<Fhir['send']>): Promise<void> => {
+        const dropConnection = async (method: string, sending: () => ReturnType<Fhir['send']>): Promise<void> => {
           const held = backend.hold(what, method)
           const first = sending()
           ;(await held).drop()
           t.equal((await first).status, 502)
         }
-        const create = (): ReturnType<Fhir['send']> => own.send('POST', '/Patient', withIdentifier, keyed('create'))
-        await dropped('POST', create)
+        const create = (): ReturnType<Fhir['send']> => own.send('POST', '/Patient', withIdentifier, withKey('create'))
+        await dropConnection('POST', create)
         const made = await create()
         t.strictSame(
           [made.status, made.headers['idempotent-replayed'], made.resource.meta.versionId],
           [201, what === 'answer' ? 'true' : undefined, '1']
         )
-        t.equal(await total(own), 1)
+        t.equal(await countRecords(own), 1)
         const change = (): ReturnType<Fhir['send']> =>
           own.send(
             'PATCH',
             `/Patient/${made.resource.id}`,
             added,
-            keyed('change', { ...patchType, 'if-match': 'W/"1"' })
+            withKey('change', { ...patchType, 'if-match': 'W/"1"' })
           )
-        await dropped('PUT', change)
+        await dropConnection('PUT', change)
         const changed = await change()
         t.strictSame(
           [changed.status, changed.headers['idempotent-replayed'], changed.resource.identifier.length],
@@ -134,29 +134,29 @@ export async function onceContract (t: Test, fhirUrl: string): Promise<void> {
 
   await t.test('of many creates that come at once with one key one is performed', async t => {
     const own = await join()
-    const answers = await Promise.all(
-      Array.from({ length: 10 }, () => own.send('POST', '/Patient', patient(), keyed('one')))
+    const responses = await Promise.all(
+      Array.from({ length: 10 }, () => own.send('POST', '/Patient', buildPatient(), withKey('one')))
     )
-    t.strictSame([...new Set(answers.map(({ status }) => status))].sort(), [201, 409])
-    t.equal(await total(own), 1)
+    t.strictSame([...new Set(responses.map(({ status }) => status))].sort(), [201, 409])
+    t.equal(await countRecords(own), 1)
   })
 
   await t.test('a key is refused where each request would be performed, and nothing is done', async t => {
     const own = await join()
-    const id = idIn((await own.send('POST', '/Patient', patient())).headers.location!)
+    const id = parseVersionedId((await own.send('POST', '/Patient', buildPatient())).headers.location!)
     const requests: ReadonlyArray<readonly [method: string, path: string, body: unknown, headers?: object]> = [
-      ['POST', '', bundle('transaction', entry('POST', 'Patient', patient()))],
-      ['POST', '', bundle('batch', entry('POST', 'Patient', patient()))],
-      ['POST', '/Patient', patient(), { 'if-none-exist': 'identifier=1' }],
+      ['POST', '', buildBundle('transaction', buildEntry('POST', 'Patient', buildPatient()))],
+      ['POST', '', buildBundle('batch', buildEntry('POST', 'Patient', buildPatient()))],
+      ['POST', '/Patient', buildPatient(), { 'if-none-exist': 'identifier=1' }],
       ['PATCH', '/Patient?identifier=1', added, patchType],
       ['POST', '/$export', { resourceType: 'Parameters', parameter: [] }, { prefer: 'respond-async' }],
       ['POST', '/$import', { resourceType: 'Parameters', parameter: [] }, { prefer: 'respond-async' }],
-      ['POST', '/Patient', patient(), { 'idempotency-key': 'two words' }]
+      ['POST', '/Patient', buildPatient(), { 'idempotency-key': 'two words' }]
     ]
     for (const [method, path, body, headers] of requests) {
-      const answer = await own.send(method, path, body, keyed('key', headers))
-      isRefused(t, answer, 400, `${method} ${path}`)
-      t.match(answer.resource.issue[0].diagnostics, /^Idempotency-Key: /)
+      const response = await own.send(method, path, body, withKey('key', headers))
+      assertRejected(t, response, 400, `${method} ${path}`)
+      t.match(response.resource.issue[0].diagnostics, /^Idempotency-Key: /)
     }
     const simple = { 'x-api-key': own.secret, 'content-type': 'application/json', 'idempotency-key': 'key' }
     for (const [url, payload] of [
@@ -170,11 +170,11 @@ export async function onceContract (t: Test, fhirUrl: string): Promise<void> {
       )
     }
     t.equal((await gateway.inject({ url: '/v1/bulk/jobs', headers: { 'x-api-key': own.secret } })).json().data.total, 0)
-    t.equal(await total(own), 1)
+    t.equal(await countRecords(own), 1)
     for (const [method, path, body] of [
       ['GET', `/Patient/${id}`],
       ['POST', '/Patient/_search'],
-      ['PUT', `/Patient/${id}`, { ...patient(), id }]
+      ['PUT', `/Patient/${id}`, { ...buildPatient(), id }]
     ] as const) {
       t.equal(
         (
@@ -182,7 +182,7 @@ export async function onceContract (t: Test, fhirUrl: string): Promise<void> {
             method,
             path,
             body,
-            keyed('key', path.endsWith('_search') ? { 'content-type': 'application/x-www-form-urlencoded' } : {})
+            withKey('key', path.endsWith('_search') ? { 'content-type': 'application/x-www-form-urlencoded' } : {})
           )
         ).status,
         200,

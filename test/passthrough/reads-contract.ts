@@ -1,47 +1,47 @@
 import type { Test } from 'tap'
-import { fhirBase, isRefused, linkTo, listed, observation, pagesOf, patient, stored, type World } from './fixture.js'
+import { fhirBase, assertRejected, findLink, listRecords, buildObservation, fetchPages, buildPatient, storeResources, type World } from './fixture.js'
 
 /**
  * What reads of raw FHIR must do, whichever FHIR server is behind the gateway: http://hl7.org/fhir/R4/http.html#read
  */
-export async function readsContract (t: Test, world: World): Promise<void> {
-  await t.test('a record is read as it was stored, with its version and time', t => reads(t, world))
-  await t.test('HEAD answers as GET without the body', t => heads(t, world))
-  await t.test('who has the version already gets 304 and no body', t => unchanged(t, world))
-  await t.test('each version is read, and no other', t => versions(t, world))
+export async function testReads (t: Test, world: World): Promise<void> {
+  await t.test('a record is read as it was stored, with its version and time', t => testRead(t, world))
+  await t.test('HEAD answers as GET without the body', t => testHead(t, world))
+  await t.test('who has the version already gets 304 and no body', t => testNotModified(t, world))
+  await t.test('each version is read, and no other', t => testVersionRead(t, world))
   await t.test(
     'the history shows every version, newest first, and the deletion of a record takes its history away',
-    t => history(t, world)
+    t => testHistory(t, world)
   )
-  await t.test('a history is walked page by page', t => historyPages(t, world))
-  await t.test('parts of a record are read by name', t => parts(t, world))
+  await t.test('a history is walked page by page', t => testHistoryPages(t, world))
+  await t.test('parts of a record are read by name', t => testElements(t, world))
   await t.test(
     'a summary of a record is read',
     { skip: world.server === 'sandbox' && 'a summary of the sandbox is the whole record' },
-    t => summaries(t, world)
+    t => testSummary(t, world)
   )
   await t.test(
     'all about a patient comes at once, page by page',
     { skip: world.server === 'sandbox' && 'the sandbox has no $everything' },
-    t => everything(t, world)
+    t => testEverything(t, world)
   )
   await t.test(
     'what a server without $everything cannot do is refused',
     { skip: world.server === 'hapi' && 'HAPI has $everything' },
     async t => {
       const fhir = await world.fhir()
-      const [id] = await stored(fhir, patient())
-      isRefused(t, await fhir.send('GET', `/Patient/${id}/$everything`), 501, '$everything')
+      const [id] = await storeResources(fhir, buildPatient())
+      assertRejected(t, await fhir.send('GET', `/Patient/${id}/$everything`), 501, '$everything')
     }
   )
 }
 
-async function reads (t: Test, { fhir: join }: World): Promise<void> {
+async function testRead (t: Test, { fhir: join }: World): Promise<void> {
   const { send, tenantId } = await join()
   const created = await send(
     'POST',
     '/Patient',
-    patient({
+    buildPatient({
       meta: {
         tag: [{ system: 'http://ward', code: '7' }],
         profile: ['http://hl7.org/fhir/StructureDefinition/Patient']
@@ -63,7 +63,7 @@ async function reads (t: Test, { fhir: join }: World): Promise<void> {
   // HAPI keeps the beginning of the request's id there.
   t.strictSame(withoutSource(read.resource), withoutSource(created.resource))
   t.match(read.resource, {
-    ...patient(),
+    ...buildPatient(),
     id,
     meta: {
       versionId: '1',
@@ -82,20 +82,20 @@ async function reads (t: Test, { fhir: join }: World): Promise<void> {
     '?_pretty=true'
   ]) { t.equal((await send('GET', `/Patient/${id}${query}`)).status, 200, query) }
   for (const path of ['/Patient/no-such', `/Observation/${id}`]) {
-    isRefused(t, await send('GET', path), { status: 404, code: 'not-found' }, path)
+    assertRejected(t, await send('GET', path), { status: 404, code: 'not-found' }, path)
   }
   for (const query of ['?x=1', '?_count=1', '?_elements=name&_elements=id']) {
-    isRefused(t, await send('GET', `/Patient/${id}${query}`), 400, query)
+    assertRejected(t, await send('GET', `/Patient/${id}${query}`), 400, query)
   }
   await send('DELETE', `/Patient/${id}`)
-  isRefused(t, await send('GET', `/Patient/${id}`), { status: 404, code: 'not-found' }, 'deleted')
+  assertRejected(t, await send('GET', `/Patient/${id}`), { status: 404, code: 'not-found' }, 'deleted')
 }
 
 const withoutSource = ({ meta: { source, ...meta }, ...resource }: any) => ({ ...resource, meta })
 
-async function heads (t: Test, { fhir: join }: World): Promise<void> {
+async function testHead (t: Test, { fhir: join }: World): Promise<void> {
   const { send } = await join()
-  const { id } = (await send('POST', '/Patient', patient())).resource
+  const { id } = (await send('POST', '/Patient', buildPatient())).resource
   for (const path of [
     `/Patient/${id}`,
     `/Patient/${id}/_history/1`,
@@ -114,18 +114,18 @@ async function heads (t: Test, { fhir: join }: World): Promise<void> {
   }
 }
 
-async function unchanged (t: Test, { fhir: join }: World): Promise<void> {
+async function testNotModified (t: Test, { fhir: join }: World): Promise<void> {
   const { send } = await join()
-  const { id, meta: { lastUpdated } } = (await send('POST', '/Patient', patient())).resource
-  const seconds = (more: number) => new Date(Date.parse(lastUpdated) + more * 1_000).toUTCString()
+  const { id, meta: { lastUpdated } } = (await send('POST', '/Patient', buildPatient())).resource
+  const toHttpDate = (more: number) => new Date(Date.parse(lastUpdated) + more * 1_000).toUTCString()
   const known: ReadonlyArray<Record<string, string>> = [
     { 'if-none-match': 'W/"1"' },
     { 'if-none-match': '"1"' },
     { 'if-none-match': 'W/"7", W/"1"' },
     { 'if-none-match': '*' },
-    { 'if-modified-since': seconds(0) },
-    { 'if-modified-since': seconds(60) },
-    { 'if-none-match': 'W/"1"', 'if-modified-since': seconds(-60) }
+    { 'if-modified-since': toHttpDate(0) },
+    { 'if-modified-since': toHttpDate(60) },
+    { 'if-none-match': 'W/"1"', 'if-modified-since': toHttpDate(-60) }
   ]
   for (const headers of known) {
     for (const [method, path] of [
@@ -135,16 +135,16 @@ async function unchanged (t: Test, { fhir: join }: World): Promise<void> {
     ] as const) {
       t.match(
         await send(method, path, undefined, headers),
-        { status: 304, text: '', headers: { etag: 'W/"1"', 'last-modified': seconds(0), 'content-type': undefined } },
+        { status: 304, text: '', headers: { etag: 'W/"1"', 'last-modified': toHttpDate(0), 'content-type': undefined } },
         `${method} ${JSON.stringify(headers)}`
       )
     }
   }
   const unknown: ReadonlyArray<Record<string, string>> = [
     { 'if-none-match': 'W/"2"' },
-    { 'if-modified-since': seconds(-60) },
+    { 'if-modified-since': toHttpDate(-60) },
     { 'if-modified-since': 'yesterday' },
-    { 'if-none-match': 'W/"2"', 'if-modified-since': seconds(60) }
+    { 'if-none-match': 'W/"2"', 'if-modified-since': toHttpDate(60) }
   ]
   for (const headers of unknown) {
     t.match(
@@ -158,7 +158,7 @@ async function unchanged (t: Test, { fhir: join }: World): Promise<void> {
     { status: 200, resource: { id } },
     'no entity tag'
   )
-  isRefused(
+  assertRejected(
     t,
     await send('GET', '/Patient/no-such', undefined, { 'if-none-match': '*' }),
     404,
@@ -166,10 +166,10 @@ async function unchanged (t: Test, { fhir: join }: World): Promise<void> {
   )
 }
 
-async function versions (t: Test, { fhir: join }: World): Promise<void> {
+async function testVersionRead (t: Test, { fhir: join }: World): Promise<void> {
   const { send } = await join()
-  const { id } = (await send('POST', '/Patient', patient({ gender: 'female' }))).resource
-  await send('PUT', `/Patient/${id}`, patient({ id, gender: 'other' }))
+  const { id } = (await send('POST', '/Patient', buildPatient({ gender: 'female' }))).resource
+  await send('PUT', `/Patient/${id}`, buildPatient({ id, gender: 'other' }))
   for (const [version, gender] of [['1', 'female'], ['2', 'other']] as const) {
     t.match(await send('GET', `/Patient/${id}/_history/${version}`), {
       status: 200,
@@ -178,15 +178,15 @@ async function versions (t: Test, { fhir: join }: World): Promise<void> {
     })
   }
   for (const version of ['3', '0', 'x', '99999999999999999999', `${'9'.repeat(80)}`]) {
-    isRefused(t, await send('GET', `/Patient/${id}/_history/${version}`), 404, version.slice(0, 30))
+    assertRejected(t, await send('GET', `/Patient/${id}/_history/${version}`), 404, version.slice(0, 30))
   }
-  isRefused(t, await send('GET', `/Patient/${id}/_history/1?_elements=id`), 400, 'a version takes no parameters')
+  assertRejected(t, await send('GET', `/Patient/${id}/_history/1?_elements=id`), 400, 'a version takes no parameters')
 }
 
-async function history (t: Test, { fhir: join }: World): Promise<void> {
+async function testHistory (t: Test, { fhir: join }: World): Promise<void> {
   const { send } = await join()
-  const { id } = (await send('POST', '/Patient', patient({ active: true }))).resource
-  await send('PUT', `/Patient/${id}`, patient({ id, active: false }))
+  const { id } = (await send('POST', '/Patient', buildPatient({ active: true }))).resource
+  await send('PUT', `/Patient/${id}`, buildPatient({ id, active: false }))
   await send('PATCH', `/Patient/${id}`, [{ op: 'remove', path: '/active' }], {
     'content-type': 'application/json-patch+json'
   })
@@ -202,43 +202,43 @@ async function history (t: Test, { fhir: join }: World): Promise<void> {
   )
   t.strictSame(all.resource.entry.map(({ request }: any) => request.method), ['PUT', 'PUT', 'POST'])
   t.ok(all.resource.entry.every(({ fullUrl }: any) => fullUrl.startsWith(`${fhirBase}/Patient/${id}`)))
-  t.equal(linkTo(all, 'self'), `${fhirBase}/Patient/${id}/_history`)
+  t.equal(findLink(all, 'self'), `${fhirBase}/Patient/${id}/_history`)
   t.notMatch(all.text, /127\.0\.0\.1/)
   for (const query of ['?_count=0', '?_since=yesterday', '?_at=2020', '?x=1', '?_cursor=x&_count=1']) {
-    isRefused(t, await send('GET', `/Patient/${id}/_history${query}`), 400, query)
+    assertRejected(t, await send('GET', `/Patient/${id}/_history${query}`), 400, query)
   }
-  isRefused(t, await send('GET', '/Patient/no-such/_history'), 404, 'unknown')
+  assertRejected(t, await send('GET', '/Patient/no-such/_history'), 404, 'unknown')
   await send('DELETE', `/Patient/${id}`)
-  isRefused(t, await send('GET', `/Patient/${id}/_history`), 404, 'deleted')
+  assertRejected(t, await send('GET', `/Patient/${id}/_history`), 404, 'deleted')
 }
 
-async function historyPages (t: Test, { fhir: join }: World): Promise<void> {
+async function testHistoryPages (t: Test, { fhir: join }: World): Promise<void> {
   const fhir = await join()
-  const { id } = (await fhir.send('POST', '/Patient', patient())).resource
+  const { id } = (await fhir.send('POST', '/Patient', buildPatient())).resource
   for (let i = 2; i <= 7; i++) {
-    await fhir.send('PUT', `/Patient/${id}`, patient({ id, name: [{ text: `version ${i}` }] }))
+    await fhir.send('PUT', `/Patient/${id}`, buildPatient({ id, name: [{ text: `version ${i}` }] }))
   }
-  const pages = await pagesOf(fhir, `/Patient/${id}/_history?_count=3`)
+  const pages = await fetchPages(fhir, `/Patient/${id}/_history?_count=3`)
   t.strictSame(
     pages.map(({ resource }) => resource.entry.map((item: any) => item.resource.meta.versionId)),
     [['7', '6', '5'], ['4', '3', '2'], ['1']]
   )
-  const cursor = new URL(linkTo(pages[0]!, 'next')!).searchParams.get('_cursor')!
+  const cursor = new URL(findLink(pages[0]!, 'next')!).searchParams.get('_cursor')!
   const second = `/Patient/${id}/_history?_cursor=${cursor}`
   for (const count of [3, 1000]) {
     t.equal((await fhir.send('GET', `${second}&_count=${count}`)).resource.entry.length, 3, `_count=${count}`)
   }
   for (const more of ['_count=2', '_count=0', '_since=2020-01-01T00:00:00Z']) {
-    isRefused(t, await fhir.send('GET', `${second}&${more}`), 400, `a cursor with ${more}`)
+    assertRejected(t, await fhir.send('GET', `${second}&${more}`), 400, `a cursor with ${more}`)
   }
-  const [other] = await stored(fhir, patient())
-  isRefused(
+  const [other] = await storeResources(fhir, buildPatient())
+  assertRejected(
     t,
     await fhir.send('GET', `/Patient/${other}/_history?_cursor=${cursor}`),
     { status: 400, code: 'expired' },
     'a cursor of another record'
   )
-  isRefused(
+  assertRejected(
     t,
     await fhir.send('GET', `/Patient?_cursor=${cursor}`),
     { status: 400, code: 'expired' },
@@ -246,9 +246,9 @@ async function historyPages (t: Test, { fhir: join }: World): Promise<void> {
   )
 }
 
-async function parts (t: Test, { fhir: join }: World): Promise<void> {
+async function testElements (t: Test, { fhir: join }: World): Promise<void> {
   const { send } = await join()
-  const { id } = (await send('POST', '/Patient', patient({ gender: 'female', birthDate: '1990' }))).resource
+  const { id } = (await send('POST', '/Patient', buildPatient({ gender: 'female', birthDate: '1990' }))).resource
   const read = await send('GET', `/Patient/${id}?_elements=gender`)
   t.match(read, {
     status: 200,
@@ -257,48 +257,48 @@ async function parts (t: Test, { fhir: join }: World): Promise<void> {
   })
   t.strictSame([read.resource.birthDate, read.resource.name], [undefined, undefined])
   for (const query of ['_elements=', '_elements=name,', '_elements=name.family', '_summary=all']) {
-    isRefused(t, await send('GET', `/Patient/${id}?${query}`), 400, query)
+    assertRejected(t, await send('GET', `/Patient/${id}?${query}`), 400, query)
   }
 }
 
-async function summaries (t: Test, { fhir: join }: World): Promise<void> {
+async function testSummary (t: Test, { fhir: join }: World): Promise<void> {
   const { send } = await join()
   const text = { status: 'generated', div: '<div xmlns="http://www.w3.org/1999/xhtml">Ada</div>' }
-  const { id } = (await send('POST', '/Patient', patient({ text, gender: 'female', photo: [{ title: 'Ada' }] })))
+  const { id } = (await send('POST', '/Patient', buildPatient({ text, gender: 'female', photo: [{ title: 'Ada' }] })))
     .resource
-  const shown = async (summary: string) =>
+  const listShown = async (summary: string) =>
     Object.keys((await send('GET', `/Patient/${id}?_summary=${summary}`)).resource)
       .filter(name => !['resourceType', 'id', 'meta'].includes(name))
       .sort()
-  t.strictSame(await shown('true'), ['gender', 'name'])
-  t.strictSame(await shown('text'), ['text'])
-  t.strictSame(await shown('data'), ['gender', 'name', 'photo'])
-  t.strictSame(await shown('false'), ['gender', 'name', 'photo', 'text'])
+  t.strictSame(await listShown('true'), ['gender', 'name'])
+  t.strictSame(await listShown('text'), ['text'])
+  t.strictSame(await listShown('data'), ['gender', 'name', 'photo'])
+  t.strictSame(await listShown('false'), ['gender', 'name', 'photo', 'text'])
 }
 
-async function everything (t: Test, { fhir: join }: World): Promise<void> {
+async function testEverything (t: Test, { fhir: join }: World): Promise<void> {
   const fhir = await join()
-  const [id, other] = await stored(fhir, patient(), patient())
-  const about = await stored(
+  const [id, other] = await storeResources(fhir, buildPatient(), buildPatient())
+  const about = await storeResources(
     fhir,
-    ...Array.from({ length: 5 }, () => observation(`Patient/${id}`)),
-    observation(`Patient/${other}`)
+    ...Array.from({ length: 5 }, () => buildObservation(`Patient/${id}`)),
+    buildObservation(`Patient/${other}`)
   )
-  const whole = await fhir.send('GET', `/Patient/${id}/$everything`)
-  t.match(whole, { status: 200, resource: { type: 'searchset', total: undefined } })
+  const all = await fhir.send('GET', `/Patient/${id}/$everything`)
+  t.match(all, { status: 200, resource: { type: 'searchset', total: undefined } })
   const records = [`Patient/${id}`, ...about.slice(0, 5).map(one => `Observation/${one}`)].sort()
-  t.strictSame(listed(whole).map(one => one.replace('+', '')).sort(), records)
-  t.notMatch(whole.text, /127\.0\.0\.1/)
-  const pages = await pagesOf(fhir, `/Patient/${id}/$everything?_count=2`)
+  t.strictSame(listRecords(all).map(one => one.replace('+', '')).sort(), records)
+  t.notMatch(all.text, /127\.0\.0\.1/)
+  const pages = await fetchPages(fhir, `/Patient/${id}/$everything?_count=2`)
   t.ok(pages.length > 1)
-  t.strictSame(pages.flatMap(listed).map(one => one.replace('+', '')).sort(), records)
-  const cursor = new URL(linkTo(pages[0]!, 'next')!).searchParams.get('_cursor')!
+  t.strictSame(pages.flatMap(listRecords).map(one => one.replace('+', '')).sort(), records)
+  const cursor = new URL(findLink(pages[0]!, 'next')!).searchParams.get('_cursor')!
   const second = `/Patient/${id}/$everything?_cursor=${cursor}`
-  t.strictSame(listed(await fhir.send('GET', `${second}&_count=1000`)), listed(pages[1]!))
-  isRefused(t, await fhir.send('GET', `${second}&_count=1`), 400, 'a cursor with a smaller page')
-  t.strictSame(listed(await fhir.send('GET', `/Patient/${id}/$everything?_type=Patient`)), [`Patient/${id}`])
+  t.strictSame(listRecords(await fhir.send('GET', `${second}&_count=1000`)), listRecords(pages[1]!))
+  assertRejected(t, await fhir.send('GET', `${second}&_count=1`), 400, 'a cursor with a smaller page')
+  t.strictSame(listRecords(await fhir.send('GET', `/Patient/${id}/$everything?_type=Patient`)), [`Patient/${id}`])
   t.strictSame(
-    listed(
+    listRecords(
       await fhir.send('POST', `/Patient/${id}/$everything`, {
         resourceType: 'Parameters',
         parameter: [
@@ -311,11 +311,11 @@ async function everything (t: Test, { fhir: join }: World): Promise<void> {
     'by POST'
   )
   t.strictSame(
-    listed(await fhir.send('POST', `/Patient/${id}/$everything`)).sort(),
-    listed(whole).sort(),
+    listRecords(await fhir.send('POST', `/Patient/${id}/$everything`)).sort(),
+    listRecords(all).sort(),
     'by POST, without a body'
   )
-  isRefused(t, await fhir.send('GET', '/Patient/no-such/$everything'), 404, 'unknown')
-  isRefused(t, await fhir.send('GET', `/Patient/${id}/$everything?x=1`), 400, 'an unknown parameter')
-  isRefused(t, await fhir.send('GET', '/Patient/$everything'), 405, 'of all patients')
+  assertRejected(t, await fhir.send('GET', '/Patient/no-such/$everything'), 404, 'unknown')
+  assertRejected(t, await fhir.send('GET', `/Patient/${id}/$everything?x=1`), 400, 'an unknown parameter')
+  assertRejected(t, await fhir.send('GET', '/Patient/$everything'), 405, 'of all patients')
 }

@@ -1,9 +1,9 @@
 import t from 'tap'
 import { startTestSandbox } from '../harness/sandbox.js'
-import { readsContract } from './reads-contract.js'
+import { testReads } from './reads-contract.js'
 import { openWorld } from './fixture.js'
 
 await t.test('on the sandbox', async t => {
   const sandbox = await startTestSandbox(t)
-  await readsContract(t, await openWorld(t, { url: sandbox.url, server: 'sandbox' }))
+  await testReads(t, await openWorld(t, { url: sandbox.url, server: 'sandbox' }))
 })

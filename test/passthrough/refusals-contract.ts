@@ -1,34 +1,34 @@
 import type { Test } from 'tap'
-import { answersIn, exchangeRaw } from '../harness/raw-http.js'
+import { parseResponses, exchangeRaw } from '../harness/raw-http.js'
 import { startGateway } from '../harness/gateway.js'
 import {
-  bundle,
-  entry,
+  buildBundle,
+  buildEntry,
   formType,
-  isRefused,
-  observation,
+  assertRejected,
+  buildObservation,
   patchType,
-  patient,
-  sender,
-  stored,
+  buildPatient,
+  createFhirSender,
+  storeResources,
   type World
 } from './fixture.js'
 
 /** What raw FHIR refuses, and how: always with an OperationOutcome, whoever in the gateway refuses. */
-export async function refusalsContract (t: Test, world: World): Promise<void> {
-  await t.test('a method that a path does not have is refused with those it has', t => wrongMethods(t, world))
-  await t.test('what is no path of FHIR is not found', t => wrongPaths(t, world))
-  await t.test('only JSON is read', t => wrongTypes(t, world))
-  await t.test('only JSON is answered, and who wants that gets it however they say so', t => wrongForms(t, world))
-  await t.test('a key does what its scopes say, by what a request does and not by its method', t => scopes(t, world))
-  await t.test('a request without a good key is refused', t => keys(t, world))
-  await t.test('a request beyond the limit of a minute is refused', t => rate(t))
-  await t.test('a body beyond the limit is refused', t => sizes(t))
-  await t.test('a datastore that is down is told of, and of nothing else', t => down(t))
-  await t.test('what the framework or the parser refuses is refused in the words of FHIR', t => malformed(t, world))
+export async function testRejections (t: Test, world: World): Promise<void> {
+  await t.test('a method that a path does not have is refused with those it has', t => testMethods(t, world))
+  await t.test('what is no path of FHIR is not found', t => testPaths(t, world))
+  await t.test('only JSON is read', t => testContentTypes(t, world))
+  await t.test('only JSON is answered, and who wants that gets it however they say so', t => testAccept(t, world))
+  await t.test('a key does what its scopes say, by what a request does and not by its method', t => testScopes(t, world))
+  await t.test('a request without a good key is refused', t => testKeys(t, world))
+  await t.test('a request beyond the limit of a minute is refused', t => testRateLimit(t))
+  await t.test('a body beyond the limit is refused', t => testBodyLimit(t))
+  await t.test('a datastore that is down is told of, and of nothing else', t => testBackendDown(t))
+  await t.test('what the framework or the parser refuses is refused in the words of FHIR', t => testMalformedRequests(t, world))
 }
 
-async function wrongMethods (t: Test, { fhir: join }: World): Promise<void> {
+async function testMethods (t: Test, { fhir: join }: World): Promise<void> {
   const { send } = await join()
   const paths: ReadonlyArray<readonly [string, string, readonly string[]]> = [
     ['/Patient', 'GET, POST, PUT, PATCH, DELETE', ['OPTIONS', 'TRACE']],
@@ -43,13 +43,13 @@ async function wrongMethods (t: Test, { fhir: join }: World): Promise<void> {
   ]
   for (const [path, allow, methods] of paths) {
     for (const method of methods) {
-      const answer = await send(method, path)
-      isRefused(t, answer, { status: 405, code: 'not-supported' }, `${method} ${path}`)
+      const response = await send(method, path)
+      assertRejected(t, response, { status: 405, code: 'not-supported' }, `${method} ${path}`)
       // Other helpers of the gateway may offer more there; what is refused is never among it.
       for (const offered of allow.split(', ')) {
-        t.ok(answer.headers.allow!.split(', ').includes(offered), `${path} has ${offered}`)
+        t.ok(response.headers.allow!.split(', ').includes(offered), `${path} has ${offered}`)
       }
-      t.notOk(answer.headers.allow!.split(', ').includes(method), `${path} has no ${method}`)
+      t.notOk(response.headers.allow!.split(', ').includes(method), `${path} has no ${method}`)
     }
   }
   for (const [method, path] of [
@@ -58,7 +58,7 @@ async function wrongMethods (t: Test, { fhir: join }: World): Promise<void> {
     ['PUT', '/Subscription/1'],
     ['DELETE', '/ValueSet/1']
   ] as const) {
-    isRefused(
+    assertRejected(
       t,
       await send(
         method,
@@ -70,13 +70,13 @@ async function wrongMethods (t: Test, { fhir: join }: World): Promise<void> {
     )
   }
   for (const name of ['x-http-method-override', 'x-http-method']) {
-    isRefused(t, await send('POST', '/Patient', patient(), { [name]: 'DELETE' }), 400, name)
+    assertRejected(t, await send('POST', '/Patient', buildPatient(), { [name]: 'DELETE' }), 400, name)
   }
 }
 
-async function wrongPaths (t: Test, { fhir: join }: World): Promise<void> {
+async function testPaths (t: Test, { fhir: join }: World): Promise<void> {
   const { send } = await join()
-  const id = (await send('POST', '/Patient', patient())).resource.id
+  const id = (await send('POST', '/Patient', buildPatient())).resource.id
   for (const path of [
     '/patient',
     '/Nothing',
@@ -94,7 +94,7 @@ async function wrongPaths (t: Test, { fhir: join }: World): Promise<void> {
     '/Patient/a%20b',
     `/Patient/${id}/_history/`
   ]) {
-    isRefused(t, await send('GET', path), { status: 404, code: 'not-found' }, path.slice(0, 60))
+    assertRejected(t, await send('GET', path), { status: 404, code: 'not-found' }, path.slice(0, 60))
   }
   t.equal((await send('GET', `/%50atient/${id}`)).status, 200, 'a path is decoded once')
   for (const path of [
@@ -104,13 +104,13 @@ async function wrongPaths (t: Test, { fhir: join }: World): Promise<void> {
     '/%c0%ae',
     '/Patient?family=%ff',
     '/Patient?family=%'
-  ]) { isRefused(t, await send('GET', path), 400, path) }
+  ]) { assertRejected(t, await send('GET', path), 400, path) }
 }
 
-async function wrongTypes (t: Test, { fhir: join }: World): Promise<void> {
+async function testContentTypes (t: Test, { fhir: join }: World): Promise<void> {
   const { send } = await join()
-  const { id } = (await send('POST', '/Patient', patient())).resource
-  const typed = (type: string) => ({ 'content-type': type })
+  const { id } = (await send('POST', '/Patient', buildPatient())).resource
+  const withType = (type: string) => ({ 'content-type': type })
   for (const type of [
     'text/plain',
     'application/fhir+xml',
@@ -122,30 +122,30 @@ async function wrongTypes (t: Test, { fhir: join }: World): Promise<void> {
     'nonsense',
     'application/fhir+json; charset=utf-16'
   ]) {
-    isRefused(t, await send('POST', '/Patient', patient(), typed(type)), 415, `POST ${type}`)
-    isRefused(t, await send('POST', '', bundle('batch'), typed(type)), 415, `Bundle ${type}`)
-    isRefused(
+    assertRejected(t, await send('POST', '/Patient', buildPatient(), withType(type)), 415, `POST ${type}`)
+    assertRejected(t, await send('POST', '', buildBundle('batch'), withType(type)), 415, `Bundle ${type}`)
+    assertRejected(
       t,
-      await send('PATCH', `/Patient/${id}`, [{ op: 'remove', path: '/name' }], typed(type)),
+      await send('PATCH', `/Patient/${id}`, [{ op: 'remove', path: '/name' }], withType(type)),
       415,
       `PATCH ${type}`
     )
   }
   const fhirPathPatch = { resourceType: 'Parameters', parameter: [] }
   for (const type of ['application/fhir+json', 'application/merge-patch+json', 'application/xml-patch+xml']) {
-    isRefused(t, await send('PATCH', `/Patient/${id}`, fhirPathPatch, typed(type)), 415, `PATCH ${type}`)
+    assertRejected(t, await send('PATCH', `/Patient/${id}`, fhirPathPatch, withType(type)), 415, `PATCH ${type}`)
   }
-  isRefused(t, await send('POST', '/Patient', patient(), patchType), 415, 'a patch is no create')
+  assertRejected(t, await send('POST', '/Patient', buildPatient(), patchType), 415, 'a patch is no create')
   for (const type of ['application/fhir+json', 'text/plain', 'application/x-www-form-urlencoded; charset=latin1']) {
-    isRefused(t, await send('POST', '/Patient/_search', 'family=Byron', typed(type)), 415, `search ${type}`)
+    assertRejected(t, await send('POST', '/Patient/_search', 'family=Byron', withType(type)), 415, `search ${type}`)
   }
-  isRefused(t, await send('POST', '/Patient', patient(), { 'content-encoding': 'gzip' }), 415, 'compressed')
+  assertRejected(t, await send('POST', '/Patient', buildPatient(), { 'content-encoding': 'gzip' }), 415, 'compressed')
   t.equal((await send('GET', '/Patient')).resource.total, 1)
 }
 
-async function wrongForms (t: Test, { fhir: join }: World): Promise<void> {
+async function testAccept (t: Test, { fhir: join }: World): Promise<void> {
   const { send } = await join()
-  const path = `/Patient/${(await send('POST', '/Patient', patient())).resource.id}`
+  const path = `/Patient/${(await send('POST', '/Patient', buildPatient())).resource.id}`
   for (const accept of [
     'application/fhir+xml',
     'text/turtle',
@@ -153,11 +153,11 @@ async function wrongForms (t: Test, { fhir: join }: World): Promise<void> {
     'text/html',
     'application/fhir+json;q=0',
     'application/fhir+json; fhirVersion=3.0'
-  ]) { isRefused(t, await send('GET', path, undefined, { accept }), 406, accept) }
+  ]) { assertRejected(t, await send('GET', path, undefined, { accept }), 406, accept) }
   for (const format of ['xml', 'ttl', 'application/fhir%2Bxml', 'html', '']) {
-    isRefused(t, await send('GET', `${path}?_format=${format}`), 406, format)
+    assertRejected(t, await send('GET', `${path}?_format=${format}`), 406, format)
   }
-  isRefused(t, await send('GET', '/Patient?_format=json&_format=xml'), 406, 'two wishes')
+  assertRejected(t, await send('GET', '/Patient?_format=json&_format=xml'), 406, 'two wishes')
   for (const accept of [
     '*/*',
     'application/*',
@@ -187,13 +187,13 @@ async function wrongForms (t: Test, { fhir: join }: World): Promise<void> {
   )
 }
 
-async function scopes (t: Test, { fhir: join }: World): Promise<void> {
+async function testScopes (t: Test, { fhir: join }: World): Promise<void> {
   const all = await join()
   const [reader, writer] = [
     await join({ tenantId: all.tenantId, scopes: ['read'] }),
     await join({ tenantId: all.tenantId, scopes: ['write'] })
   ]
-  const [id, going] = await stored(all, patient(), patient())
+  const [id, going] = await storeResources(all, buildPatient(), buildPatient())
   const reads: ReadonlyArray<readonly [string, string, unknown?, Record<string, string>?]> = [
     ['GET', `/Patient/${id}`],
     ['HEAD', `/Patient/${id}`],
@@ -206,16 +206,16 @@ async function scopes (t: Test, { fhir: join }: World): Promise<void> {
     t.equal((await reader.send(...request)).status, 200, `${request[0]} ${request[1]} with read`)
     const refused = await writer.send(...request)
     t.equal(refused.status, 403, `${request[0]} ${request[1]} with write`)
-    if (request[0] !== 'HEAD') isRefused(t, refused, { status: 403, code: 'forbidden' }, request[1])
+    if (request[0] !== 'HEAD') assertRejected(t, refused, { status: 403, code: 'forbidden' }, request[1])
   }
   const writes: ReadonlyArray<readonly [number, string, string, unknown?, Record<string, string>?]> = [
-    [201, 'POST', '/Patient', patient()],
-    [200, 'PUT', `/Patient/${id}`, patient({ id, active: true })],
+    [201, 'POST', '/Patient', buildPatient()],
+    [200, 'PUT', `/Patient/${id}`, buildPatient({ id, active: true })],
     [200, 'PATCH', `/Patient/${id}`, [{ op: 'remove', path: '/active' }], patchType],
     [204, 'DELETE', `/Patient/${going}`]
   ]
   for (const [status, ...request] of writes) {
-    isRefused(
+    assertRejected(
       t,
       await reader.send(...request),
       { status: 403, code: 'forbidden' },
@@ -224,13 +224,13 @@ async function scopes (t: Test, { fhir: join }: World): Promise<void> {
     t.equal((await writer.send(...request)).status, status, `${request[0]} ${request[1]} with write`)
   }
   const byCriteria: ReadonlyArray<readonly [string, string, unknown?, Record<string, string>?]> = [
-    ['PUT', '/Patient?identifier=none', patient()],
+    ['PUT', '/Patient?identifier=none', buildPatient()],
     ['PATCH', '/Patient?family=Byron', [{ op: 'test', path: '/active', value: false }], patchType],
     ['DELETE', '/Patient?identifier=none']
   ]
   for (const request of byCriteria) {
     for (const who of [reader, writer]) {
-      isRefused(
+      assertRejected(
         t,
         await who.send(...request),
         { status: 403, code: 'forbidden' },
@@ -240,17 +240,17 @@ async function scopes (t: Test, { fhir: join }: World): Promise<void> {
   }
   const once = { 'if-none-exist': 'identifier=x' }
   for (const who of [reader, writer]) {
-    isRefused(t, await who.send('POST', '/Patient', patient(), once), 403, 'a conditional create reads and writes')
+    assertRejected(t, await who.send('POST', '/Patient', buildPatient(), once), 403, 'a conditional create reads and writes')
   }
-  t.equal((await all.send('POST', '/Patient', patient({ identifier: [{ value: 'x' }] }), once)).status, 201)
-  const mixed = [entry('GET', `Patient/${id}`), entry('POST', 'Patient', patient())]
-  const statuses = async (who: typeof all) =>
-    (await who.send('POST', '', bundle('batch', ...mixed))).resource.entry.map(({ response }: any) => [
+  t.equal((await all.send('POST', '/Patient', buildPatient({ identifier: [{ value: 'x' }] }), once)).status, 201)
+  const mixed = [buildEntry('GET', `Patient/${id}`), buildEntry('POST', 'Patient', buildPatient())]
+  const sendMixed = async (who: typeof all) =>
+    (await who.send('POST', '', buildBundle('batch', ...mixed))).resource.entry.map(({ response }: any) => [
       response.status.slice(0, 3),
       response.outcome?.issue[0].code
     ])
   t.strictSame(
-    [await statuses(reader), await statuses(writer)],
+    [await sendMixed(reader), await sendMixed(writer)],
     [
       [
         ['200', undefined],
@@ -264,23 +264,23 @@ async function scopes (t: Test, { fhir: join }: World): Promise<void> {
   )
   const before = (await all.send('GET', '/Patient')).resource.total
   for (const who of [reader, writer]) {
-    isRefused(
+    assertRejected(
       t,
-      await who.send('POST', '', bundle('transaction', ...mixed)),
+      await who.send('POST', '', buildBundle('transaction', ...mixed)),
       { status: 403, code: 'forbidden' },
       'a transaction is refused whole'
     )
   }
   t.equal((await all.send('GET', '/Patient')).resource.total, before)
   t.equal(
-    (await reader.send('POST', '', bundle('transaction', mixed[0]!))).status,
+    (await reader.send('POST', '', buildBundle('transaction', mixed[0]!))).status,
     200,
     'one that only reads takes a key that reads'
   )
-  isRefused(t, await reader.send('DELETE', '/Patient/no-such'), 403, 'before anything is looked up')
+  assertRejected(t, await reader.send('DELETE', '/Patient/no-such'), 403, 'before anything is looked up')
 }
 
-async function keys (t: Test, { gateway, fhir: join }: World): Promise<void> {
+async function testKeys (t: Test, { gateway, fhir: join }: World): Promise<void> {
   const { secret } = await join()
   for (const headers of [
     {},
@@ -304,55 +304,55 @@ async function keys (t: Test, { gateway, fhir: join }: World): Promise<void> {
   const { secret: revoked, keyId } = await gateway.createKey()
   await gateway.control.keys.revoke(keyId, 'test')
   await gateway.catchUp()
-  isRefused(t, await sender(gateway, revoked)('GET', '/Patient'), { status: 401, code: 'login' }, 'revoked')
+  assertRejected(t, await createFhirSender(gateway, revoked)('GET', '/Patient'), { status: 401, code: 'login' }, 'revoked')
 }
 
-async function rate (t: Test): Promise<void> {
+async function testRateLimit (t: Test): Promise<void> {
   const gateway = await startGateway(t, {
     plans: { pro: { requestsPerMinute: 2, requestsPerMonth: null, overage: true } }
   })
-  const send = sender(gateway, (await gateway.createKey()).secret)
+  const send = createFhirSender(gateway, (await gateway.createKey()).secret)
   t.match(await send('GET', '/Patient'), { status: 200, headers: { 'x-ratelimit-remaining': 1 } })
   t.equal((await send('GET', '/Patient')).status, 200)
   const refused = await send('GET', '/Patient')
-  isRefused(t, refused, { status: 429, code: 'throttled' }, 'the third')
+  assertRejected(t, refused, { status: 429, code: 'throttled' }, 'the third')
   t.match(refused.headers['retry-after'], /^\d+$/)
 }
 
-async function sizes (t: Test): Promise<void> {
+async function testBodyLimit (t: Test): Promise<void> {
   const gateway = await startGateway(t, { config: { limits: { bundleBytes: 2_048 } } })
-  const send = sender(gateway, (await gateway.createKey()).secret)
-  t.equal((await send('POST', '/Patient', JSON.stringify(patient()).padEnd(2_048))).status, 201)
-  isRefused(
+  const send = createFhirSender(gateway, (await gateway.createKey()).secret)
+  t.equal((await send('POST', '/Patient', JSON.stringify(buildPatient()).padEnd(2_048))).status, 201)
+  assertRejected(
     t,
-    await send('POST', '/Patient', JSON.stringify(patient()).padEnd(2_049)),
+    await send('POST', '/Patient', JSON.stringify(buildPatient()).padEnd(2_049)),
     { status: 413, code: 'too-long' },
     'one byte more'
   )
-  isRefused(t, await send('POST', '/Patient/_search', `family=${'x'.repeat(2_048)}`, formType), 413, 'a form')
+  assertRejected(t, await send('POST', '/Patient/_search', `family=${'x'.repeat(2_048)}`, formType), 413, 'a form')
 }
 
-async function down (t: Test): Promise<void> {
+async function testBackendDown (t: Test): Promise<void> {
   const gateway = await startGateway(t, { fhirUrl: 'http://127.0.0.1:9/fhir' })
-  const send = sender(gateway, (await gateway.createKey()).secret)
+  const send = createFhirSender(gateway, (await gateway.createKey()).secret)
   const requests: ReadonlyArray<readonly [string, string, unknown?]> = [
     ['GET', '/Patient/1'],
     ['GET', '/Patient'],
-    ['POST', '/Patient', patient()],
+    ['POST', '/Patient', buildPatient()],
     ['DELETE', '/Patient/1'],
     ['GET', '/Patient/1/_history'],
-    ['POST', '', bundle('transaction', entry('POST', 'Patient', patient()))]
+    ['POST', '', buildBundle('transaction', buildEntry('POST', 'Patient', buildPatient()))]
   ]
   for (const [method, path, body] of requests) {
-    const answer = await send(method, path, body)
-    isRefused(t, answer, { status: 503, code: 'transient' }, `${method} ${path}`)
-    t.match(answer.headers['retry-after'], /^\d+$/)
-    t.notMatch(answer.text, /127\.0\.0\.1|ECONN/)
+    const response = await send(method, path, body)
+    assertRejected(t, response, { status: 503, code: 'transient' }, `${method} ${path}`)
+    t.match(response.headers['retry-after'], /^\d+$/)
+    t.notMatch(response.text, /127\.0\.0\.1|ECONN/)
   }
   const batch = await send(
     'POST',
     '',
-    bundle('batch', entry('GET', 'Patient/1'), entry('POST', 'Observation', observation('Patient/1')))
+    buildBundle('batch', buildEntry('GET', 'Patient/1'), buildEntry('POST', 'Observation', buildObservation('Patient/1')))
   )
   t.strictSame(
     [batch.status, batch.resource.entry.map(({ response }: any) => response.status)],
@@ -360,23 +360,23 @@ async function down (t: Test): Promise<void> {
   )
 }
 
-async function malformed (t: Test, { gateway, fhir: join }: World): Promise<void> {
+async function testMalformedRequests (t: Test, { gateway, fhir: join }: World): Promise<void> {
   const { secret } = await join()
-  const head = (line: string, ...headers: string[]) =>
+  const buildHead = (line: string, ...headers: string[]) =>
     [line, 'host: h', `x-api-key: ${secret}`, 'connection: close', ...headers, '', ''].join('\r\n')
   const requests: ReadonlyArray<readonly [string, string]> = [
-    ['a path that cannot be decoded', head('GET /v1/fhir/Patient/%zz HTTP/1.1')],
-    ['a URL that is too long', head(`GET /v1/fhir/Patient?family=${'x'.repeat(20_000)} HTTP/1.1`)],
-    ['headers that are too long', head('GET /v1/fhir/Patient HTTP/1.1', `x-long: ${'x'.repeat(20_000)}`)],
-    ['a version of HTTP that is none', head('GET /v1/fhir/Patient HTTP/9.9')],
-    ['two lengths', head('POST /v1/fhir/Patient HTTP/1.1', 'content-length: 1', 'content-length: 2')],
-    ['two hosts', head('GET /v1/fhir/Patient HTTP/1.1', 'host: other')],
-    ['no host', head('GET /v1/fhir/Patient HTTP/1.1').replace('host: h\r\n', '')]
+    ['a path that cannot be decoded', buildHead('GET /v1/fhir/Patient/%zz HTTP/1.1')],
+    ['a URL that is too long', buildHead(`GET /v1/fhir/Patient?family=${'x'.repeat(20_000)} HTTP/1.1`)],
+    ['headers that are too long', buildHead('GET /v1/fhir/Patient HTTP/1.1', `x-long: ${'x'.repeat(20_000)}`)],
+    ['a version of HTTP that is none', buildHead('GET /v1/fhir/Patient HTTP/9.9')],
+    ['two lengths', buildHead('POST /v1/fhir/Patient HTTP/1.1', 'content-length: 1', 'content-length: 2')],
+    ['two hosts', buildHead('GET /v1/fhir/Patient HTTP/1.1', 'host: other')],
+    ['no host', buildHead('GET /v1/fhir/Patient HTTP/1.1').replace('host: h\r\n', '')]
   ]
   for (const [name, bytes] of requests) {
-    const [answer] = answersIn(await exchangeRaw(gateway.url, bytes))
+    const [response] = parseResponses(await exchangeRaw(gateway.url, bytes))
     t.match(
-      answer,
+      response,
       {
         status: 400,
         headers: { 'content-type': 'application/fhir+json; charset=utf-8', 'x-request-id': /./, 'x-timestamp': /Z$/ },
@@ -384,7 +384,7 @@ async function malformed (t: Test, { gateway, fhir: join }: World): Promise<void
       },
       name
     )
-    const [simple] = answersIn(await exchangeRaw(gateway.url, bytes.replace('/v1/fhir/Patient', '/v1/fhirs')))
+    const [simple] = parseResponses(await exchangeRaw(gateway.url, bytes.replace('/v1/fhir/Patient', '/v1/fhirs')))
     t.notMatch(simple!.body, { resourceType: 'OperationOutcome' }, `${name}: elsewhere in the envelope`)
   }
 }

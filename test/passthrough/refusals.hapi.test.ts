@@ -1,10 +1,10 @@
 import t from 'tap'
-import { realBackend } from '../harness/backend.js'
-import { refusalsContract } from './refusals-contract.js'
+import { requireRealBackend } from '../harness/backend.js'
+import { testRejections } from './refusals-contract.js'
 import { openWorld } from './fixture.js'
 
 // The whole file, which the runner would else end after two minutes.
 t.setTimeout(900_000)
 await t.test('on the real FHIR server', async t =>
-  refusalsContract(t, await openWorld(t, { url: realBackend().url, server: 'hapi' }))
+  testRejections(t, await openWorld(t, { url: requireRealBackend().url, server: 'hapi' }))
 )

@@ -1,9 +1,9 @@
 import t from 'tap'
 import { startTestSandbox } from '../harness/sandbox.js'
-import { refusalsContract } from './refusals-contract.js'
+import { testRejections } from './refusals-contract.js'
 import { openWorld } from './fixture.js'
 
 await t.test('on the sandbox', async t => {
   const sandbox = await startTestSandbox(t)
-  await refusalsContract(t, await openWorld(t, { url: sandbox.url, server: 'sandbox' }))
+  await testRejections(t, await openWorld(t, { url: sandbox.url, server: 'sandbox' }))
 })

@@ -1,29 +1,29 @@
 import { randomUUID } from 'node:crypto'
 import t from 'tap'
-import { readSearch } from '../../src/api/passthrough/search-request.js'
-import { json, startFaultyServer } from '../backends/faulty-server.js'
-import { clientOf } from '../harness/client.js'
+import { readFhirSearch } from '../../src/api/passthrough/search-request.js'
+import { sendJson, startFaultyServer } from '../backends/faulty-server.js'
+import { createGatewayClient } from '../harness/client.js'
 import { startGateway } from '../harness/gateway.js'
 import { startTestSandbox } from '../harness/sandbox.js'
 import {
-  bundle,
-  entry,
+  buildBundle,
+  buildEntry,
   fhirBase,
   formType,
-  isRefused,
-  linkTo,
-  listed,
-  observation,
+  assertRejected,
+  findLink,
+  listRecords,
+  buildObservation,
   openWorld,
-  patchEntry,
+  buildPatchEntry,
   patchType,
-  patient,
-  stored
+  buildPatient,
+  storeResources
 } from './fixture.js'
 
 // A long search got a cursor of more characters than any value of a query might have: its second page was refused.
 t.test('the next page of a long search is found', async t => {
-  const client = await clientOf(await startGateway(t))
+  const client = await createGatewayClient(await startGateway(t))
   const system = 'http://example.org/numbers-of-a-registry'
   const numbers = Array.from({ length: 32 }, () => randomUUID())
   const ids: string[] = []
@@ -64,14 +64,14 @@ t.test('the next page of a long search is found', async t => {
 t.test('a first page never leads to a second one that is refused', async t => {
   const sandbox = await startTestSandbox(t)
   const fhir = await (await openWorld(t, { url: sandbox.url, server: 'sandbox' })).fhir()
-  await stored(fhir, patient(), patient())
+  await storeResources(fhir, buildPatient(), buildPatient())
   const outcomes = new Set<number>()
   for (let length = 1_000; length <= 14_000; length += 500) {
     const first = await fhir.send('POST', '/Patient/_search', `_count=1&family=Byron,${'x'.repeat(length)}`, formType)
     outcomes.add(first.status)
     if (first.status === 200) {
-      t.equal(listed(await fhir.send('GET', linkTo(first, 'next')!)).length, 1, `${length} characters`)
-    } else isRefused(t, first, { status: 400, code: 'too-costly' }, `${length} characters`)
+      t.equal(listRecords(await fhir.send('GET', findLink(first, 'next')!)).length, 1, `${length} characters`)
+    } else assertRejected(t, first, { status: 400, code: 'too-costly' }, `${length} characters`)
   }
   t.strictSame(outcomes, new Set([200, 400]), 'short ones go on, long ones are refused at once')
 })
@@ -83,28 +83,28 @@ const organization = { resourceType: 'Organization', name: 'Ward' }
 t.test('the condition of a chain or _has may name a record by its address', async t => {
   const sandbox = await startTestSandbox(t)
   const fhir = await (await openWorld(t, { url: sandbox.url, server: 'sandbox' })).fhir()
-  const [ward] = await stored(fhir, organization)
-  const [ada] = await stored(fhir, patient({ managingOrganization: { reference: `Organization/${ward}` } }))
-  const [weight] = await stored(fhir, observation(`Patient/${ada}`))
-  const found = async (query: string) => listed(await fhir.send('GET', `/${query}`))
+  const [ward] = await storeResources(fhir, organization)
+  const [ada] = await storeResources(fhir, buildPatient({ managingOrganization: { reference: `Organization/${ward}` } }))
+  const [weight] = await storeResources(fhir, buildObservation(`Patient/${ada}`))
+  const searchRecords = async (query: string) => listRecords(await fhir.send('GET', `/${query}`))
   for (const base of ['', `${fhirBase}/`]) {
     t.strictSame(
-      await found(`Observation?subject:Patient.organization=${base}Organization/${ward}`),
+      await searchRecords(`Observation?subject:Patient.organization=${base}Organization/${ward}`),
       [`Observation/${weight}`],
       base
     )
     t.strictSame(
-      await found(`Observation?subject:Patient.organization=Organization/nobody,${base}Organization/${ward}`),
+      await searchRecords(`Observation?subject:Patient.organization=Organization/nobody,${base}Organization/${ward}`),
       [`Observation/${weight}`],
       base
     )
     t.strictSame(
-      await found(`Patient?_has:Observation:subject:subject=${base}Patient/${ada}`),
+      await searchRecords(`Patient?_has:Observation:subject:subject=${base}Patient/${ada}`),
       [`Patient/${ada}`],
       base
     )
   }
-  isRefused(
+  assertRejected(
     t,
     await fhir.send('GET', '/Observation?subject:Patient.organization=http://other.example/Organization/1'),
     400,
@@ -114,7 +114,7 @@ t.test('the condition of a chain or _has may name a record by its address', asyn
 
 t.test('where a record\'s address would mean another thing for each type, one has to be named', async t => {
   const read = (name: string) =>
-    readSearch('ImagingStudy', { query: [[name, `${fhirBase}/Practitioner/1`]], isLenient: false, fhirBase })
+    readFhirSearch('ImagingStudy', { query: [[name, `${fhirBase}/Practitioner/1`]], isLenient: false, fhirBase })
   t.throws(
     () => read('basedon.performer'),
     { code: 'BAD_REQUEST', message: /name one type/ },
@@ -130,82 +130,82 @@ t.test('a modifier that a search parameter does not have is refused before anyth
   const server = await startFaultyServer()
   t.after(() => server.close())
   server.answerProbes()
-  server.behave(json(200, { resourceType: 'Bundle', type: 'searchset', total: 0 }))
+  server.behave(sendJson(200, { resourceType: 'Bundle', type: 'searchset', total: 0 }))
   const { fhir } = await openWorld(t, { url: `${server.url}/fhir`, server: 'hapi' })
   const { send } = await fhir()
   const url = '/Patient?birthdate:not=1970-01-01'
-  const says = {
+  const rejection = {
     status: 400,
     code: 'invalid',
     diagnostics: /^birthdate:not: this parameter supports only :missing$/,
     expression: ['birthdate:not']
   }
-  isRefused(t, await send('DELETE', url), says, 'a delete')
-  isRefused(t, await send('PUT', url, patient()), says, 'an update')
-  isRefused(t, await send('PATCH', url, [{ op: 'add', path: '/active', value: true }], patchType), says, 'a patch')
-  isRefused(
+  assertRejected(t, await send('DELETE', url), rejection, 'a delete')
+  assertRejected(t, await send('PUT', url, buildPatient()), rejection, 'an update')
+  assertRejected(t, await send('PATCH', url, [{ op: 'add', path: '/active', value: true }], patchType), rejection, 'a patch')
+  assertRejected(
     t,
-    await send('POST', '/Patient', patient(), { 'if-none-exist': 'birthdate:not=1970-01-01' }),
-    says,
+    await send('POST', '/Patient', buildPatient(), { 'if-none-exist': 'birthdate:not=1970-01-01' }),
+    rejection,
     'a create'
   )
-  isRefused(t, await send('GET', url), says, 'a search')
-  isRefused(
+  assertRejected(t, await send('GET', url), rejection, 'a search')
+  assertRejected(
     t,
     await send('GET', url, undefined, { prefer: 'handling=lenient' }),
-    says,
+    rejection,
     'a search that may leave out what is unknown'
   )
-  isRefused(t, await send('POST', '/Patient/_search', 'birthdate:not=1970-01-01', formType), says, 'a search by POST')
+  assertRejected(t, await send('POST', '/Patient/_search', 'birthdate:not=1970-01-01', formType), rejection, 'a search by POST')
   for (const [name, only] of Object.entries({
     'family:not': ':contains, :exact, :missing',
     'gender:exact': ':missing, :not, :of-type, :text',
     'gender:Patient': ':missing, :not, :of-type, :text',
     'organization:text': ':identifier, :missing, :\\[type\\]'
   })) {
-    isRefused(
+    assertRejected(
       t,
       await send('GET', `/Patient?${name}=x`),
       { status: 400, diagnostics: new RegExp(`^${name}: this parameter supports only ${only}$`) },
       name
     )
   }
-  isRefused(
+  assertRejected(
     t,
     await send('GET', '/Observation?code-value-quantity:missing=true'),
     { status: 400, diagnostics: /^code-value-quantity:missing: this parameter supports no modifiers$/ },
     'a composite'
   )
-  isRefused(t, await send('GET', '/RiskAssessment?probability:not=0.5'), 400, 'a number')
-  isRefused(t, await send('GET', '/Observation?patient.birthdate:not=1970-01-01'), says, 'in a chain')
-  isRefused(
+  assertRejected(t, await send('GET', '/RiskAssessment?probability:not=0.5'), 400, 'a number')
+  assertRejected(t, await send('GET', '/Observation?patient.birthdate:not=1970-01-01'), rejection, 'in a chain')
+  assertRejected(
     t,
     await send('GET', '/Patient?_has:Observation:patient:date:not=1970-01-01'),
-    { ...says, diagnostics: /^date:not: /, expression: ['date:not'] },
+    { ...rejection, diagnostics: /^date:not: /, expression: ['date:not'] },
     'in _has'
   )
-  isRefused(
+  assertRejected(
     t,
     await send(
       'POST',
       '',
-      bundle(
+      buildBundle(
         'transaction',
-        entry('DELETE', 'Patient?birthdate:not=1970-01-01'),
-        patchEntry('Patient?birthdate:not=1970-01-01', [])
+        buildEntry('DELETE', 'Patient?birthdate:not=1970-01-01'),
+        buildPatchEntry('Patient?birthdate:not=1970-01-01', [])
       )
     ),
     400,
     'in a transaction'
   )
   const unknown = await send('GET', '/Patient?birthdate:Byron=1970')
-  isRefused(
+  assertRejected(
     t,
     unknown,
     { status: 400, diagnostics: /^birthdate: this parameter supports only :missing$/ },
     'one that no parameter has is not said again'
   )
-  isRefused(
+  assertRejected(
     t,
     await send('DELETE', '/Patient?birthdate:missing=1'),
     { status: 400, diagnostics: /:missing takes true or false/ },

@@ -2,50 +2,50 @@ import type { Test } from 'tap'
 import {
   fhirBase,
   formType,
-  isRefused,
-  linkTo,
-  listed,
-  observation,
-  pagesOf,
-  patient,
-  stored,
-  type Answer,
+  assertRejected,
+  findLink,
+  listRecords,
+  buildObservation,
+  fetchPages,
+  buildPatient,
+  storeResources,
+  type RawResponse,
   type World
 } from './fixture.js'
 
 /**
  * What searches of raw FHIR must do, whichever FHIR server is behind the gateway: http://hl7.org/fhir/R4/search.html
  */
-export async function searchesContract (t: Test, world: World): Promise<void> {
-  await t.test('a search finds what meets all its conditions, and says how it was understood', t => finds(t, world))
-  await t.test('a search by POST is the same search, with what stands in its URL', t => byPost(t, world))
+export async function testSearches (t: Test, world: World): Promise<void> {
+  await t.test('a search finds what meets all its conditions, and says how it was understood', t => testSearch(t, world))
+  await t.test('a search by POST is the same search, with what stands in its URL', t => testSearchByPost(t, world))
   await t.test('a parameter that is not understood is refused, or left out where the client wants that', t =>
-    strict(t, world)
+    testUnknownParameters(t, world)
   )
   await t.test('a walk by the next links meets every record once, and its pages are as large as wanted', t =>
-    walks(t, world)
+    testPagination(t, world)
   )
-  await t.test('a cursor goes alone, or with a page size that clients add to each link, and serves its own search', t => cursors(t, world))
-  await t.test('the number of matches comes without any of them', t => counts(t, world))
-  await t.test('a page is never larger than a thousand, and a count is a whole number', t => clampedCounts(t, world))
-  await t.test('records are sorted, and their parts chosen', t => shaped(t, world))
+  await t.test('a cursor goes alone, or with a page size that clients add to each link, and serves its own search', t => testCursors(t, world))
+  await t.test('the number of matches comes without any of them', t => testCounts(t, world))
+  await t.test('a page is never larger than a thousand, and a count is a whole number', t => testCountLimits(t, world))
+  await t.test('records are sorted, and their parts chosen', t => testResultParameters(t, world))
   await t.test(
     'summaries of matches are shown',
     { skip: world.server === 'sandbox' && 'the sandbox has no summaries but the count' },
-    t => summaries(t, world)
+    t => testSummary(t, world)
   )
   await t.test('a record is found at once after its change, though the same search was made before', t =>
-    fresh(t, world)
+    testFreshResults(t, world)
   )
-  await t.test('a long search is as good as a short one', t => long(t, world))
+  await t.test('a long search is as good as a short one', t => testLongSearches(t, world))
 }
 
-async function finds (t: Test, { fhir: join }: World): Promise<void> {
+async function testSearch (t: Test, { fhir: join }: World): Promise<void> {
   const fhir = await join()
-  const [ada, eve] = await stored(
+  const [ada, eve] = await storeResources(
     fhir,
-    patient({ gender: 'female', birthDate: '1990-03-14', identifier: [{ system: 'http://mrn', value: 'a|1' }] }),
-    patient({ name: [{ family: 'O, Brien' }], gender: 'other', active: false })
+    buildPatient({ gender: 'female', birthDate: '1990-03-14', identifier: [{ system: 'http://mrn', value: 'a|1' }] }),
+    buildPatient({ name: [{ family: 'O, Brien' }], gender: 'other', active: false })
   )
   const found = await fhir.send('GET', '/Patient?family=byr&gender=female')
   t.match(found, {
@@ -58,9 +58,9 @@ async function finds (t: Test, { fhir: join }: World): Promise<void> {
       entry: [{ fullUrl: `${fhirBase}/Patient/${ada}`, search: { mode: 'match' }, resource: { id: ada } }]
     }
   })
-  t.equal(linkTo(found, 'self'), `${fhirBase}/Patient?family=byr&gender=female`)
+  t.equal(findLink(found, 'self'), `${fhirBase}/Patient?family=byr&gender=female`)
   t.strictSame(
-    [found.resource.id, found.resource.meta, linkTo(found, 'next')],
+    [found.resource.id, found.resource.meta, findLink(found, 'next')],
     [undefined, undefined, undefined],
     "nothing of the datastore's own Bundle"
   )
@@ -84,7 +84,7 @@ async function finds (t: Test, { fhir: join }: World): Promise<void> {
   ]
   for (const [query, expected] of queries) {
     t.strictSame(
-      listed(await fhir.send('GET', `/Patient?${query}`)).sort(),
+      listRecords(await fhir.send('GET', `/Patient?${query}`)).sort(),
       expected.map(id => `Patient/${id}`).sort(),
       query
     )
@@ -92,15 +92,15 @@ async function finds (t: Test, { fhir: join }: World): Promise<void> {
   t.strictSame((await fhir.send('GET', '/Patient?family=none')).resource.entry, undefined, 'no empty list')
 }
 
-async function byPost (t: Test, { fhir: join }: World): Promise<void> {
+async function testSearchByPost (t: Test, { fhir: join }: World): Promise<void> {
   const fhir = await join()
-  const [ada] = await stored(
+  const [ada] = await storeResources(
     fhir,
-    patient({ gender: 'female' }),
-    patient({ gender: 'male' }),
-    patient({ name: [{ family: 'Else' }], gender: 'female' })
+    buildPatient({ gender: 'female' }),
+    buildPatient({ gender: 'male' }),
+    buildPatient({ name: [{ family: 'Else' }], gender: 'female' })
   )
-  const post = (path: string, form: string | undefined, headers: Readonly<Record<string, string>> = formType) =>
+  const postSearch = (path: string, form: string | undefined, headers: Readonly<Record<string, string>> = formType) =>
     fhir.send('POST', path, form, headers)
   for (const [path, form] of [
     ['/Patient/_search', 'family=Byron&gender=female'],
@@ -108,27 +108,27 @@ async function byPost (t: Test, { fhir: join }: World): Promise<void> {
     ['/Patient/_search?family=Byron&gender=female', ''],
     ['/Patient/_search?gender=female', '&family=B%79ron&']
   ] as const) {
-    const answer = await post(path, form)
-    t.strictSame([answer.status, listed(answer)], [200, [`Patient/${ada}`]], `${path} ${form}`)
-    t.match(linkTo(answer, 'self'), /family=Byron/)
-    t.match(linkTo(answer, 'self'), /gender=female/)
+    const response = await postSearch(path, form)
+    t.strictSame([response.status, listRecords(response)], [200, [`Patient/${ada}`]], `${path} ${form}`)
+    t.match(findLink(response, 'self'), /family=Byron/)
+    t.match(findLink(response, 'self'), /gender=female/)
   }
   t.equal((await fhir.send('POST', '/Patient/_search?family=Byron')).resource.total, 2, 'without any body')
   t.equal(
     (
-      await post('/Patient/_search', 'family=Byron', {
+      await postSearch('/Patient/_search', 'family=Byron', {
         'content-type': 'Application/X-WWW-Form-URLencoded; charset=UTF-8'
       })
     ).resource.total,
     2
   )
-  isRefused(t, await post('/Patient/_search?_count=1', '_count=2'), 400, 'which of the two counts?')
-  isRefused(t, await post('/Patient/_search', 'familie=Byron'), 400, 'a misspelt parameter')
+  assertRejected(t, await postSearch('/Patient/_search?_count=1', '_count=2'), 400, 'which of the two counts?')
+  assertRejected(t, await postSearch('/Patient/_search', 'familie=Byron'), 400, 'a misspelt parameter')
 }
 
-async function strict (t: Test, { fhir: join }: World): Promise<void> {
+async function testUnknownParameters (t: Test, { fhir: join }: World): Promise<void> {
   const { send, tenantId } = await join()
-  await send('POST', '/Patient', patient())
+  await send('POST', '/Patient', buildPatient())
   const notUnderstood = [
     'familie=Byron',
     'name.family=x',
@@ -146,21 +146,21 @@ async function strict (t: Test, { fhir: join }: World): Promise<void> {
     'code=x'
   ]
   for (const query of notUnderstood) {
-    isRefused(t, await send('GET', `/Patient?${query}`), 400, query)
-    isRefused(
+    assertRejected(t, await send('GET', `/Patient?${query}`), 400, query)
+    assertRejected(
       t,
       await send('GET', `/Patient?${query}`, undefined, { prefer: 'handling=strict' }),
       400,
       `strict ${query}`
     )
   }
-  isRefused(t, await send('GET', '/Patient?familie=x'), { status: 400, code: 'not-supported' }, 'the code')
+  assertRejected(t, await send('GET', '/Patient?familie=x'), { status: 400, code: 'not-supported' }, 'the code')
   t.match((await send('GET', '/Patient?familie=x')).text, /did you mean family\?/)
   for (const query of ['familie=Byron', 'code=x&family=Byron']) {
     const lenient = await send('GET', `/Patient?${query}`, undefined, { prefer: 'handling=lenient' })
     t.match(lenient, { status: 200, resource: { total: 1 } }, query)
     t.equal(
-      linkTo(lenient, 'self'),
+      findLink(lenient, 'self'),
       `${fhirBase}/Patient${query.includes('&') ? '?family=Byron' : ''}`,
       'the link says what was searched'
     )
@@ -191,7 +191,7 @@ async function strict (t: Test, { fhir: join }: World): Promise<void> {
     'birthdate=yesterday',
     'organization=https://elsewhere.example/Organization/1'
   ]
-  isRefused(
+  assertRejected(
     t,
     await send('POST', '/Patient/_search', Buffer.from('\ufefffamily=Nobody'), {
       ...formType,
@@ -201,18 +201,18 @@ async function strict (t: Test, { fhir: join }: World): Promise<void> {
     'a byte order mark before a form'
   )
   for (const query of neverLeftOut) {
-    isRefused(t, await send('GET', `/Patient?${query}`, undefined, { prefer: 'handling=lenient' }), 400, query)
+    assertRejected(t, await send('GET', `/Patient?${query}`, undefined, { prefer: 'handling=lenient' }), 400, query)
   }
 }
 
 const records = 47
 
-async function walks (t: Test, { fhir: join }: World): Promise<void> {
+async function testPagination (t: Test, { fhir: join }: World): Promise<void> {
   const fhir = await join()
-  const ids = await stored(
+  const ids = await storeResources(
     fhir,
     ...Array.from({ length: records }, (_, i) =>
-      patient({ name: [{ family: 'Byron', given: [`Ada${String(i).padStart(2, '0')}`] }] })
+      buildPatient({ name: [{ family: 'Byron', given: [`Ada${String(i).padStart(2, '0')}`] }] })
     )
   )
   const expected = ids.map(id => `Patient/${id}`)
@@ -225,14 +225,14 @@ async function walks (t: Test, { fhir: join }: World): Promise<void> {
     ['?family=Byron&_count=7&_sort=-given', 7],
     ['?_count=23&_elements=name&_total=accurate', 23]
   ] as const) {
-    const pages = await pagesOf(fhir, `/Patient${query}`)
+    const pages = await fetchPages(fhir, `/Patient${query}`)
     const lengths = Array.from({ length: Math.ceil(records / size) }, (_, i) => Math.min(size, records - i * size))
     t.strictSame(
-      pages.map(page => listed(page).length),
+      pages.map(page => listRecords(page).length),
       lengths,
       query
     )
-    const seen = pages.flatMap(listed)
+    const seen = pages.flatMap(listRecords)
     t.strictSame(
       query.includes('_sort') ? seen : seen.toSorted(),
       query.includes('_sort') ? expected.toReversed() : expected.toSorted(),
@@ -244,7 +244,7 @@ async function walks (t: Test, { fhir: join }: World): Promise<void> {
       pages.every(({ resource }) => totals.includes(resource.total)),
       `${query}: each page says how many there are`
     )
-    t.ok(pages.slice(0, -1).every(page => linkTo(page, 'next')!.startsWith(`${fhirBase}/Patient?_cursor=`)))
+    t.ok(pages.slice(0, -1).every(page => findLink(page, 'next')!.startsWith(`${fhirBase}/Patient?_cursor=`)))
     t.ok(
       pages.every(({ text }) => !/127\.0\.0\.1|_getpages|_offset|clinigate:tenant%7C/.test(text)),
       'no page shows how the datastore pages'
@@ -252,25 +252,25 @@ async function walks (t: Test, { fhir: join }: World): Promise<void> {
   }
 }
 
-async function cursors (t: Test, { fhir: join }: World): Promise<void> {
+async function testCursors (t: Test, { fhir: join }: World): Promise<void> {
   const fhir = await join()
-  await stored(fhir, ...Array.from({ length: 5 }, () => patient()))
-  const cursor = new URL(linkTo(await fhir.send('GET', '/Patient?_count=2&family=Byron'), 'next')!).searchParams.get(
+  await storeResources(fhir, ...Array.from({ length: 5 }, () => buildPatient()))
+  const cursor = new URL(findLink(await fhir.send('GET', '/Patient?_count=2&family=Byron'), 'next')!).searchParams.get(
     '_cursor'
   )!
   const [sameTenant, otherTenant] = [await join({ tenantId: fhir.tenantId }), await join()]
   for (const who of [fhir, sameTenant]) {
-    t.strictSame(listed(await who.send('GET', `/Patient?_cursor=${cursor}`)).length, 2)
+    t.strictSame(listRecords(await who.send('GET', `/Patient?_cursor=${cursor}`)).length, 2)
   }
-  t.equal(listed(await fhir.send('POST', '/Patient/_search', `_cursor=${cursor}`, formType)).length, 2)
+  t.equal(listRecords(await fhir.send('POST', '/Patient/_search', `_cursor=${cursor}`, formType)).length, 2)
   // Medplum's client writes _count=1000 into each next link that has none.
   for (const count of [2, 3, 1000]) {
-    t.equal(listed(await fhir.send('GET', `/Patient?_cursor=${cursor}&_count=${count}`)).length, 2, `_count=${count}`)
+    t.equal(listRecords(await fhir.send('GET', `/Patient?_cursor=${cursor}&_count=${count}`)).length, 2, `_count=${count}`)
   }
   const others = ['family=Byron', '_summary=count', '_elements=id', '_include=Patient:organization']
   for (const more of ['_count=1', '_count=0', '_count=x', ...others]) {
-    isRefused(t, await fhir.send('GET', `/Patient?_cursor=${cursor}&${more}`), 400, `with ${more}`)
-    isRefused(t, await fhir.send('GET', `/Patient?${more}&_cursor=${cursor}`), 400, `after ${more}`)
+    assertRejected(t, await fhir.send('GET', `/Patient?_cursor=${cursor}&${more}`), 400, `with ${more}`)
+    assertRejected(t, await fhir.send('GET', `/Patient?${more}&_cursor=${cursor}`), 400, `after ${more}`)
   }
   const forged = [
     '',
@@ -281,20 +281,20 @@ async function cursors (t: Test, { fhir: join }: World): Promise<void> {
     'https://elsewhere.example/'
   ]
   for (const text of forged) {
-    isRefused(
+    assertRejected(
       t,
       await fhir.send('GET', `/Patient?_cursor=${encodeURIComponent(text)}`),
       400,
       `forged ${text.slice(0, 20)}`
     )
   }
-  isRefused(
+  assertRejected(
     t,
     await otherTenant.send('GET', `/Patient?_cursor=${cursor}`),
     { status: 400, code: 'expired' },
     'of another organization'
   )
-  isRefused(
+  assertRejected(
     t,
     await fhir.send('GET', `/Practitioner?_cursor=${cursor}`),
     { status: 400, code: 'expired' },
@@ -302,11 +302,11 @@ async function cursors (t: Test, { fhir: join }: World): Promise<void> {
   )
 }
 
-async function counts (t: Test, { fhir: join }: World): Promise<void> {
+async function testCounts (t: Test, { fhir: join }: World): Promise<void> {
   const fhir = await join()
   const other = await join()
-  await stored(fhir, patient(), patient({ gender: 'female' }))
-  await stored(other, patient())
+  await storeResources(fhir, buildPatient(), buildPatient({ gender: 'female' }))
+  await storeResources(other, buildPatient())
   for (const [query, total] of [
     ['_count=0', 2],
     ['_summary=count', 2],
@@ -315,33 +315,33 @@ async function counts (t: Test, { fhir: join }: World): Promise<void> {
     ['_count=0&_total=accurate', 2],
     ['_summary=count&family=none', 0]
   ] as const) {
-    const answer = await fhir.send('GET', `/Patient?${query}`)
-    t.match(answer, { status: 200, resource: { type: 'searchset', total } }, query)
-    t.strictSame([answer.resource.entry, linkTo(answer, 'next')], [undefined, undefined], query)
+    const response = await fhir.send('GET', `/Patient?${query}`)
+    t.match(response, { status: 200, resource: { type: 'searchset', total } }, query)
+    t.strictSame([response.resource.entry, findLink(response, 'next')], [undefined, undefined], query)
   }
 }
 
-async function clampedCounts (t: Test, { fhir: join }: World): Promise<void> {
+async function testCountLimits (t: Test, { fhir: join }: World): Promise<void> {
   const { send } = await join()
-  await send('POST', '/Patient', patient())
+  await send('POST', '/Patient', buildPatient())
   for (const count of ['1001', '1000', '999999999']) {
     t.match(await send('GET', `/Patient?_count=${count}`), { status: 200, resource: { entry: [{}] } }, count)
   }
   for (const count of ['-1', '1.5', 'x', '', '1e2', '0x10', '9999999999']) {
-    isRefused(t, await send('GET', `/Patient?_count=${count}`), 400, count)
+    assertRejected(t, await send('GET', `/Patient?_count=${count}`), 400, count)
   }
 }
 
-async function shaped (t: Test, { fhir: join }: World): Promise<void> {
+async function testResultParameters (t: Test, { fhir: join }: World): Promise<void> {
   const fhir = await join()
-  const ids = await stored(
+  const ids = await storeResources(
     fhir,
-    ...['Clara', 'Ada', 'Bea'].map((given, i) =>
-      patient({ name: [{ family: 'Byron', given: [given] }], birthDate: `199${i}-01-01`, gender: 'female' })
+    ...['Clara', 'Ada', 'Bea'].map((givenName, i) =>
+      buildPatient({ name: [{ family: 'Byron', given: [givenName] }], birthDate: `199${i}-01-01`, gender: 'female' })
     )
   )
   const order = async (sort: string) =>
-    listed(await fhir.send('GET', `/Patient?_sort=${sort}`)).map(record => ids.indexOf(record.slice('Patient/'.length)))
+    listRecords(await fhir.send('GET', `/Patient?_sort=${sort}`)).map(record => ids.indexOf(record.slice('Patient/'.length)))
   t.strictSame(
     [await order('given'), await order('-given'), await order('family,-birthdate')],
     [
@@ -350,59 +350,59 @@ async function shaped (t: Test, { fhir: join }: World): Promise<void> {
       [2, 1, 0]
     ]
   )
-  isRefused(t, await fhir.send('GET', '/Patient?_sort=organization.name'), 400, 'no chains in _sort')
-  isRefused(t, await fhir.send('GET', '/Patient?_sort=familie'), 400, 'a misspelt key')
+  assertRejected(t, await fhir.send('GET', '/Patient?_sort=organization.name'), 400, 'no chains in _sort')
+  assertRejected(t, await fhir.send('GET', '/Patient?_sort=familie'), 400, 'a misspelt key')
   for (const { resource } of (await fhir.send('GET', '/Patient?_elements=birthDate')).resource.entry) {
     t.match(resource, { resourceType: 'Patient', id: /./, birthDate: /199/, meta: { versionId: '1' } })
     t.strictSame([resource.name, resource.gender], [undefined, undefined])
   }
 }
 
-async function summaries (t: Test, { fhir: join }: World): Promise<void> {
+async function testSummary (t: Test, { fhir: join }: World): Promise<void> {
   const fhir = await join()
   const text = { status: 'generated', div: '<div xmlns="http://www.w3.org/1999/xhtml">Ada</div>' }
-  await stored(fhir, patient({ text, photo: [{ title: 'Ada' }] }))
-  const shown = async (summary: string) =>
+  await storeResources(fhir, buildPatient({ text, photo: [{ title: 'Ada' }] }))
+  const listShown = async (summary: string) =>
     Object.keys((await fhir.send('GET', `/Patient?_summary=${summary}`)).resource.entry[0].resource)
       .filter(name => !['resourceType', 'id', 'meta'].includes(name))
       .sort()
   t.strictSame(
-    [await shown('true'), await shown('text'), await shown('data'), await shown('false')],
+    [await listShown('true'), await listShown('text'), await listShown('data'), await listShown('false')],
     [['name'], ['text'], ['name', 'photo'], ['name', 'photo', 'text']]
   )
 }
 
-async function fresh (t: Test, { fhir: join }: World): Promise<void> {
+async function testFreshResults (t: Test, { fhir: join }: World): Promise<void> {
   const fhir = await join()
-  const search = async () => listed(await fhir.send('GET', '/Patient?family=Fresh')).sort()
+  const search = async () => listRecords(await fhir.send('GET', '/Patient?family=Fresh')).sort()
   const made: string[] = []
   for (let i = 0; i < 3; i++) {
     t.strictSame(await search(), made.toSorted())
-    made.push(...(await stored(fhir, patient({ name: [{ family: 'Fresh' }] }))).map(id => `Patient/${id}`))
+    made.push(...(await storeResources(fhir, buildPatient({ name: [{ family: 'Fresh' }] }))).map(id => `Patient/${id}`))
   }
-  await fhir.send('PUT', `/${made[0]}`, patient())
+  await fhir.send('PUT', `/${made[0]}`, buildPatient())
   t.strictSame(await search(), made.slice(1).sort())
   await fhir.send('DELETE', `/${made[1]}`)
   t.strictSame(await search(), made.slice(2))
 }
 
-async function long (t: Test, { fhir: join, server }: World): Promise<void> {
+async function testLongSearches (t: Test, { fhir: join, server }: World): Promise<void> {
   const fhir = await join()
-  const [id, other] = await stored(fhir, patient(), patient())
-  const about = await stored(fhir, observation(`Patient/${id}`), observation(`Patient/${other}`))
-  const unknown = (length: number) => Array.from({ length }, (_, i) => `Patient/none-${String(i).padStart(20, '0')}`)
-  const conditions = (length: number) =>
-    `subject=${[...unknown(length), `Patient/${id}`, `Patient/${other}`].join(',')}`
+  const [id, other] = await storeResources(fhir, buildPatient(), buildPatient())
+  const about = await storeResources(fhir, buildObservation(`Patient/${id}`), buildObservation(`Patient/${other}`))
+  const buildUnknownIds = (length: number) => Array.from({ length }, (_, i) => `Patient/none-${String(i).padStart(20, '0')}`)
+  const buildConditions = (length: number) =>
+    `subject=${[...buildUnknownIds(length), `Patient/${id}`, `Patient/${other}`].join(',')}`
   const both = about.map(record => `Observation/${record}`).sort()
   for (const length of [100, 300]) {
-    t.strictSame(listed(await fhir.send('POST', '/Observation/_search', conditions(length), formType)).sort(), both)
-    t.strictSame(listed(await fhir.send('GET', `/Observation?${conditions(length)}`)).sort(), both)
+    t.strictSame(listRecords(await fhir.send('POST', '/Observation/_search', buildConditions(length), formType)).sort(), both)
+    t.strictSame(listRecords(await fhir.send('GET', `/Observation?${buildConditions(length)}`)).sort(), both)
   }
-  const byOne = (length: number) =>
-    fhir.send('POST', '/Observation/_search', `${conditions(length)}&_count=1`, formType)
-  const pages = async (first: Answer) => [first, ...await pagesOf(fhir, linkTo(first, 'next')!)].flatMap(listed).sort()
-  t.strictSame(await pages(await byOne(100)), both, 'page by page')
+  const searchByOne = (length: number) =>
+    fhir.send('POST', '/Observation/_search', `${buildConditions(length)}&_count=1`, formType)
+  const listAllPages = async (first: RawResponse) => [first, ...await fetchPages(fhir, findLink(first, 'next')!)].flatMap(listRecords).sort()
+  t.strictSame(await listAllPages(await searchByOne(100)), both, 'page by page')
   // A server whose links hold the whole search lets it be too long for a second page; that is said on the first.
-  if (server === 'hapi') t.strictSame(await pages(await byOne(300)), both, 'page by page, longer than any URL')
-  else isRefused(t, await byOne(300), { status: 400, code: 'too-costly' }, 'too long for a cursor')
+  if (server === 'hapi') t.strictSame(await listAllPages(await searchByOne(300)), both, 'page by page, longer than any URL')
+  else assertRejected(t, await searchByOne(300), { status: 400, code: 'too-costly' }, 'too long for a cursor')
 }

@@ -1,9 +1,9 @@
 import t from 'tap'
 import { startTestSandbox } from '../harness/sandbox.js'
-import { searchesContract } from './searches-contract.js'
+import { testSearches } from './searches-contract.js'
 import { openWorld } from './fixture.js'
 
 await t.test('on the sandbox', async t => {
   const sandbox = await startTestSandbox(t)
-  await searchesContract(t, await openWorld(t, { url: sandbox.url, server: 'sandbox' }))
+  await testSearches(t, await openWorld(t, { url: sandbox.url, server: 'sandbox' }))
 })

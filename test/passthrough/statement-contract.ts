@@ -1,5 +1,5 @@
 import type { Test } from 'tap'
-import { clientOf, unlimitedPlans, type Client } from '../harness/client.js'
+import { createGatewayClient, unlimitedPlans, type Client } from '../harness/client.js'
 import { startGateway, type GatewaySettings } from '../harness/gateway.js'
 
 interface Stated {
@@ -19,20 +19,20 @@ const tried = ['Patient', 'Observation', 'ServiceRequest', 'Binary', 'ValueSet',
  * What the CapabilityStatement of raw FHIR says is what the gateway does. `searches` are types whose search parameters
  * the server knows.
  */
-export async function statementContract (
+export async function testStatement (
   t: Test,
   settings: GatewaySettings,
   searches: readonly string[]
 ): Promise<void> {
   const gateway = await startGateway(t, { ...settings, plans: unlimitedPlans })
-  const client = await clientOf(gateway)
+  const client = await createGatewayClient(gateway)
   const {
     rest: [{ resource, interaction: onSystem = [], searchParam: ofAll }]
   } = (await client.send('GET', 'fhir/metadata')).body
-  const statedOf = (type: string): Stated => resource.find((stated: Stated) => stated.type === type) ?? { type }
+  const findStated = (type: string): Stated => resource.find((stated: Stated) => stated.type === type) ?? { type }
 
   await t.test('an interaction is answered when the statement has it, and 405 when it has not', async t => {
-    for (const type of tried) await tryInteractions(t, client, statedOf(type))
+    for (const type of tried) await tryInteractions(t, client, findStated(type))
     for (const code of ['batch', 'transaction']) {
       const { status } = await client.send('POST', 'fhir', { resourceType: 'Bundle', type: code }, fhir)
       t.equal(
@@ -44,10 +44,10 @@ export async function statementContract (
   })
   await t.test('each search parameter that it names is taken', async t => {
     for (const type of searches) {
-      for (const { name, type: kind } of [...statedOf(type).searchParam!, ...ofAll]) {
+      for (const { name, type: kind } of [...findStated(type).searchParam!, ...ofAll]) {
         const { status, text } = await client.send(
           'GET',
-          `fhir/${type}?${name}=${encodeURIComponent(valueOf(type, name, kind))}&_count=1`
+          `fhir/${type}?${name}=${encodeURIComponent(exampleValue(type, name, kind))}&_count=1`
         )
         t.equal(status, 200, `${type}?${name} (${kind}) ${status === 200 ? '' : text}`)
       }
@@ -55,7 +55,7 @@ export async function statementContract (
   })
   await t.test('what it says may come along may come along', async t => {
     for (const type of searches) {
-      const { searchInclude = [], searchRevInclude = [] } = statedOf(type)
+      const { searchInclude = [], searchRevInclude = [] } = findStated(type)
       const requested = [
         ...searchInclude.map(value => `_include=${value}`),
         ...searchRevInclude.map(value => `_revinclude=${value}`)
@@ -124,7 +124,7 @@ async function tryInteractions (
 }
 
 /** A value of the form that a kind of search parameter has. */
-function valueOf (type: string, name: string, kind: string): string {
+function exampleValue (type: string, name: string, kind: string): string {
   if (name === '_tag') return 'urn:x|x'
   if (kind === 'composite') return composites[`${type}.${name}`] ?? 'a$b'
   return { date: '2026-03-14', number: '1', quantity: '5.4', reference: 'Patient/x', uri: 'urn:x' }[kind] ?? 'x'

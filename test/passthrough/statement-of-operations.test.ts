@@ -1,9 +1,9 @@
 import t from 'tap'
-import { clientOf } from '../harness/client.js'
+import { createGatewayClient } from '../harness/client.js'
 import { startGateway } from '../harness/gateway.js'
 
 t.test('an operation that the datastore lacks is not stated, and 501 says so', async t => {
-  const client = await clientOf(await startGateway(t))
+  const client = await createGatewayClient(await startGateway(t))
   const { rest: [{ resource, operation }] } = (await client.send('GET', 'fhir/metadata')).body
   t.strictSame(
     [...new Set(resource.flatMap(({ operation = [] }: any) => operation).map(({ name }: any) => name))],
@@ -20,7 +20,7 @@ t.test('an operation that the datastore lacks is not stated, and 501 says so', a
 })
 
 t.test('a search shows the same of each record as a read, whatever summary is asked for', async t => {
-  const client = await clientOf(await startGateway(t))
+  const client = await createGatewayClient(await startGateway(t))
   const text = { status: 'generated', div: '<div xmlns="http://www.w3.org/1999/xhtml">Ada</div>' }
   const {
     body: { id }
@@ -58,13 +58,13 @@ t.test('a search shows the same of each record as a read, whatever summary is as
 t.test('$import is stated where there is a host from which it may fetch, and there alone', async t => {
   for (const importHosts of [[], ['files.example.org']]) {
     const gateway = await startGateway(t, { config: { bulk: { importHosts } } })
-    const client = await clientOf(gateway)
-    const [fhir, whole] = [
+    const client = await createGatewayClient(gateway)
+    const [fhir, combined] = [
       (await client.send('GET', 'fhir/metadata')).body.rest[0],
       (await client.send('GET', 'metadata')).data.rest[1]
     ]
     const { operation } = fhir
-    t.strictSame(whole.operation, operation)
+    t.strictSame(combined.operation, operation)
     t.strictSame(
       operation.map(({ name }: { name: string }) => name),
       importHosts.length === 0 ? ['export'] : ['export', 'import']

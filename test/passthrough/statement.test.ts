@@ -1,12 +1,12 @@
 import { gunzipSync } from 'node:zlib'
 import t from 'tap'
-import { parameterNames, parameterOf } from '../../src/mappings/r4/search-parameters.js'
+import { listParameterNames, findSearchParameter } from '../../src/mappings/r4/search-parameters.js'
 import { isTenantType, resourceTypes } from '../../src/fhir/resource-types.js'
 import { restrict } from '../../src/tenant-guard/restrict.js'
 import { startGateway } from '../harness/gateway.js'
-import { statementContract } from './statement-contract.js'
+import { testStatement } from './statement-contract.js'
 
-t.test('the CapabilityStatement is true on the sandbox', t => statementContract(t, {}, ['Patient', 'Encounter']))
+t.test('the CapabilityStatement is true on the sandbox', t => testStatement(t, {}, ['Patient', 'Encounter']))
 
 t.test('a client finds the statement without a key, in the one form that there is', async t => {
   const { inject } = await startGateway(t)
@@ -112,12 +112,12 @@ t.test(
         type
       )
       // The sandbox states no composites, since it has none.
-      const answered = parameterNames(type).filter(
-        name => !unanswered.includes(`${type}.${name}`) && parameterOf(type, name)!.kind !== 'composite'
+      const supported = listParameterNames(type).filter(
+        name => !unanswered.includes(`${type}.${name}`) && findSearchParameter(type, name)!.kind !== 'composite'
       )
       t.strictSame(
         searchParam,
-        answered.map(name => ({ name, type: parameterOf(type, name)!.kind })),
+        supported.map(name => ({ name, type: findSearchParameter(type, name)!.kind })),
         type
       )
     }

@@ -1,45 +1,45 @@
 import t from 'tap'
 import type { FhirResource } from '../../src/mappings/fhir.js'
 import { startSandbox } from '../../src/sandbox/sandbox.js'
-import { unresolvedCanonicals } from '../../src/tenant-guard/operations/validate.js'
+import { replaceCanonicals } from '../../src/tenant-guard/operations/validate.js'
 import { collectReferences } from '../../src/tenant-guard/writes/references.js'
-import { bundle, entry, isRefused, openWorld, patient } from './fixture.js'
+import { buildBundle, buildEntry, assertRejected, openWorld, buildPatient } from './fixture.js'
 
 const urn = 'urn:uuid:0c3151bd-1cbf-4d64-b04d-cd9187a4c6e0'
-const of = (reference: string, more: object = {}) => ({ resourceType: 'Observation', subject: { reference }, ...more })
-const paths = (...entry: object[]) => collectReferences({ resourceType: 'Bundle', entry }, []).map(({ path }) => path)
-const subject = (at: number) => `Bundle.entry[${at}].resource.subject`
+const buildReferencing = (reference: string, more: object = {}) => ({ resourceType: 'Observation', subject: { reference }, ...more })
+const collectPaths = (...entry: object[]) => collectReferences({ resourceType: 'Bundle', entry }, []).map(({ path }) => path)
+const subjectPath = (at: number) => `Bundle.entry[${at}].resource.subject`
 
 // What a document says of its own entries was looked for among the records of the server, so no document could be
 // stored.
 t.test('a reference is internal only where it leads to something of the same resource or Bundle', async t => {
-  const holder = of('#p', { contained: [{ resourceType: 'Patient', id: 'p', link: [{ other: { reference: '#' } }] }] })
+  const holder = buildReferencing('#p', { contained: [{ resourceType: 'Patient', id: 'p', link: [{ other: { reference: '#' } }] }] })
   t.strictSame(
-    paths({ fullUrl: urn, resource: { resourceType: 'Patient' } }, { resource: of(urn) }, { resource: holder }),
+    collectPaths({ fullUrl: urn, resource: { resourceType: 'Patient' } }, { resource: buildReferencing(urn) }, { resource: holder }),
     []
   )
-  t.strictSame(paths({ resource: holder }, { resource: of('#p') }), [subject(1)], 'what another entry contains')
+  t.strictSame(collectPaths({ resource: holder }, { resource: buildReferencing('#p') }), [subjectPath(1)], 'what another entry contains')
   t.strictSame(
-    paths({ resource: of(urn) }, { fullUrl: 'urn:oid:1.2.3', resource: of('urn:oid:1.2.4') }),
-    [subject(0), subject(1)],
+    collectPaths({ resource: buildReferencing(urn) }, { fullUrl: 'urn:oid:1.2.3', resource: buildReferencing('urn:oid:1.2.4') }),
+    [subjectPath(0), subjectPath(1)],
     'a name that no entry has'
   )
   t.strictSame(
-    paths(
-      { fullUrl: 'Patient/1', resource: of('Patient/1') },
-      { fullUrl: 'http://x/Patient/1', resource: of('http://x/Patient/1') }
+    collectPaths(
+      { fullUrl: 'Patient/1', resource: buildReferencing('Patient/1') },
+      { fullUrl: 'http://x/Patient/1', resource: buildReferencing('http://x/Patient/1') }
     ),
-    ['Bundle.entry[0].fullUrl', subject(0)],
+    ['Bundle.entry[0].fullUrl', subjectPath(0)],
     'a URL that is no absolute one names no entry'
   )
   t.strictSame(
-    paths({ fullUrl: 'http://x/Patient/1', resource: of('http://x/Patient/2') }),
-    [subject(0)],
+    collectPaths({ fullUrl: 'http://x/Patient/1', resource: buildReferencing('http://x/Patient/2') }),
+    [subjectPath(0)],
     'any other URL'
   )
   t.strictSame(
-    paths({ resource: { resourceType: 'Bundle', entry: [{ fullUrl: urn }] } }, { resource: of(urn) }),
-    [subject(1)],
+    collectPaths({ resource: { resourceType: 'Bundle', entry: [{ fullUrl: urn }] } }, { resource: buildReferencing(urn) }),
+    [subjectPath(1)],
     'what a Bundle within it holds'
   )
   t.strictSame(
@@ -50,10 +50,10 @@ t.test('a reference is internal only where it leads to something of the same res
   )
 })
 
-const entryUrl = (at: number) => `urn:uuid:${at}`
-const holder = (at: number) => ({
+const buildEntryUrl = (at: number) => `urn:uuid:${at}`
+const buildHolder = (at: number) => ({
   resourceType: 'Observation',
-  subject: { reference: entryUrl(at) },
+  subject: { reference: buildEntryUrl(at) },
   focus: [{ reference: '#c' }],
   contained: [{ resourceType: 'Basic', id: 'c', subject: { reference: '#' } }]
 })
@@ -63,12 +63,12 @@ const count = 60_000
 // 16 MiB for many minutes.
 t.test('the references of a Bundle whose many entries each contain a resource are checked in a moment', async t => {
   const entry = Array.from({ length: count }, (_, at) => ({
-    fullUrl: entryUrl(at),
-    resource: holder((at + 1) % count)
+    fullUrl: buildEntryUrl(at),
+    resource: buildHolder((at + 1) % count)
   }))
   t.strictSame(collectReferences({ resourceType: 'Bundle', entry }, []), [])
   t.strictSame(
-    collectReferences({ resourceType: 'Bundle', entry: [...entry, { resource: holder(count) }] }, []).map(
+    collectReferences({ resourceType: 'Bundle', entry: [...entry, { resource: buildHolder(count) }] }, []).map(
       ({ path }) => path
     ),
     [`Bundle.entry[${count}].resource.subject`]
@@ -80,14 +80,14 @@ const canonicalCount = 100_000
 // The whole answer was gone through for each canonical: 50,000 of them stopped the gateway for minutes.
 t.test('the canonicals of a validated resource are put back into the answer in one pass', async t => {
   const library = Array.from({ length: canonicalCount }, (_, at) => `http://example.org/Library/"${at}"`)
-  const { resource, restored } = unresolvedCanonicals({ resourceType: 'PlanDefinition', library } as FhirResource)
-  const issuesOf = (names: readonly string[]) =>
+  const { resource, restored } = replaceCanonicals({ resourceType: 'PlanDefinition', library } as FhirResource)
+  const buildIssues = (names: readonly string[]) =>
     names.map(name => ({
       diagnostics: `${name} cannot be resolved, and urn:uuid:0c3151bd-1cbf-4d64-b04d-cd9187a4c6e0 neither`
     }))
-  const answer = JSON.stringify({ issue: issuesOf((resource as unknown as { library: string[] }).library) })
-  t.notMatch(answer, /example\.org/)
-  t.equal(restored(answer), JSON.stringify({ issue: issuesOf(library) }))
+  const outcome = JSON.stringify({ issue: buildIssues((resource as unknown as { library: string[] }).library) })
+  t.notMatch(outcome, /example\.org/)
+  t.equal(restored(outcome), JSON.stringify({ issue: buildIssues(library) }))
 })
 
 // HAPI answers another root with 500, so a client got 502 and was told to try again.
@@ -95,7 +95,7 @@ t.test('a narrative that is not within <div> is refused with its path', async t 
   const sandbox = await startSandbox({ file: ':memory:', now: () => new Date() })
   t.after(() => sandbox.close())
   const { send } = await (await openWorld(t, { url: sandbox.url, server: 'sandbox' })).fhir()
-  const told = (div: string) => patient({ text: { status: 'generated', div } })
+  const buildPatientWithText = (div: string) => buildPatient({ text: { status: 'generated', div } })
   const xhtml = 'xmlns="http://www.w3.org/1999/xhtml"'
   for (const div of [
     `<p ${xhtml}>x</p>`,
@@ -107,9 +107,9 @@ t.test('a narrative that is not within <div> is refused with its path', async t 
     '<h:p xmlns:h="http://www.w3.org/1999/xhtml">x</h:p>',
     'x < y <b>z</b>'
   ]) {
-    isRefused(
+    assertRejected(
       t,
-      await send('POST', '/Patient', told(div)),
+      await send('POST', '/Patient', buildPatientWithText(div)),
       {
         status: 422,
         code: 'structure',
@@ -118,18 +118,18 @@ t.test('a narrative that is not within <div> is refused with its path', async t 
       },
       div
     )
-    isRefused(
+    assertRejected(
       t,
       await send(
         'POST',
         '',
-        bundle('transaction', entry('POST', 'Patient', patient()), entry('POST', 'Patient', told(div)))
+        buildBundle('transaction', buildEntry('POST', 'Patient', buildPatient()), buildEntry('POST', 'Patient', buildPatientWithText(div)))
       ),
       { status: 422, expression: ['Bundle.entry[1].resource.text.div'] },
       div
     )
     t.match(
-      await send('POST', '/Patient/$validate', told(div)),
+      await send('POST', '/Patient/$validate', buildPatientWithText(div)),
       { status: 200, resource: { issue: [{ code: 'structure', expression: ['Patient.text.div'] }] } },
       div
     )
@@ -140,6 +140,6 @@ t.test('a narrative that is not within <div> is refused with its path', async t 
     `<?xml version="1.0"?><div ${xhtml}>x</div>`,
     '<h:div xmlns:h="http://www.w3.org/1999/xhtml">x</h:div>'
   ]) {
-    t.match(await send('POST', '/Patient', told(div)), { status: 201 }, div)
+    t.match(await send('POST', '/Patient', buildPatientWithText(div)), { status: 201 }, div)
   }
 })

@@ -1,21 +1,21 @@
 import fc from 'fast-check'
 import type { Test } from 'tap'
-import { idIn, isRefused, observation, patient, stored, type Fhir, type World } from './fixture.js'
+import { parseVersionedId, assertRejected, buildObservation, buildPatient, storeResources, type Fhir, type World } from './fixture.js'
 
-const urn = (n: number) => `urn:uuid:0c3151bd-1cbf-4d64-b04d-cd9187a4c6e${n}`
+const buildUrn = (n: number) => `urn:uuid:0c3151bd-1cbf-4d64-b04d-cd9187a4c6e${n}`
 
 /**
  * A document of which every reference leads to one of its own entries, or to what the entry contains:
  * http://hl7.org/fhir/R4/documents.html
  */
-const documentOf = (subject = urn(1)) => ({
+const buildDocument = (subject = buildUrn(1)) => ({
   resourceType: 'Bundle',
   type: 'document',
-  identifier: { system: 'urn:ietf:rfc:3986', value: urn(9) },
+  identifier: { system: 'urn:ietf:rfc:3986', value: buildUrn(9) },
   timestamp: '2026-03-14T09:30:00Z',
   entry: [
     {
-      fullUrl: urn(0),
+      fullUrl: buildUrn(0),
       resource: {
         resourceType: 'Composition',
         status: 'final',
@@ -23,24 +23,24 @@ const documentOf = (subject = urn(1)) => ({
         date: '2026-03-14',
         author: [{ reference: '#author' }],
         title: 'Summary',
-        subject: { reference: urn(1) },
+        subject: { reference: buildUrn(1) },
         contained: [{ resourceType: 'Practitioner', id: 'author', name: [{ family: 'Grey' }] }],
-        section: [{ title: 'Results', entry: [{ reference: urn(2) }] }]
+        section: [{ title: 'Results', entry: [{ reference: buildUrn(2) }] }]
       }
     },
-    { fullUrl: urn(1), resource: patient() },
-    { fullUrl: urn(2), resource: observation(subject) }
+    { fullUrl: buildUrn(1), resource: buildPatient() },
+    { fullUrl: buildUrn(2), resource: buildObservation(subject) }
   ]
 })
 
 /** What a stored Bundle says of its own entries is no affair of the datastore's. */
-export async function storedBundlesContract (t: Test, { fhir: join }: World): Promise<void> {
+export async function testStoredBundles (t: Test, { fhir: join }: World): Promise<void> {
   const [fhir, other] = [await join(), await join()]
-  const [[own], [foreign]] = [await stored(fhir, patient()), await stored(other, patient())]
-  for (const document of [documentOf(), { ...documentOf(), type: 'collection' }, documentOf(`Patient/${own}`)]) {
+  const [[own], [foreign]] = [await storeResources(fhir, buildPatient()), await storeResources(other, buildPatient())]
+  for (const document of [buildDocument(), { ...buildDocument(), type: 'collection' }, buildDocument(`Patient/${own}`)]) {
     const made = await fhir.send('POST', '/Bundle', document)
     t.equal(made.status, 201, made.text)
-    const { resource } = await fhir.send('GET', `/Bundle/${idIn(made.headers.location!)}`)
+    const { resource } = await fhir.send('GET', `/Bundle/${parseVersionedId(made.headers.location!)}`)
     t.match(resource.entry, document.entry, 'it comes back as it was')
     const transaction = await fhir.send('POST', '', {
       resourceType: 'Bundle',
@@ -53,27 +53,27 @@ export async function storedBundlesContract (t: Test, { fhir: join }: World): Pr
     `Patient/${foreign}`,
     'Patient/nobody',
     '#author',
-    urn(3),
+    buildUrn(3),
     `http://other.example/fhir/Patient/${own}`
   ]) {
-    isRefused(
+    assertRejected(
       t,
-      await fhir.send('POST', '/Bundle', documentOf(subject)),
+      await fhir.send('POST', '/Bundle', buildDocument(subject)),
       { status: 422, code: 'business-rule', expression: ['Bundle.entry[2].resource.subject'] },
       subject
     )
   }
-  const [composition, ...others] = documentOf().entry
+  const [composition, ...others] = buildDocument().entry
   const first = { fullUrl: 'Composition/1', resource: { ...composition!.resource, id: '1' } }
-  const relative = { ...documentOf(), entry: [first, ...others] }
-  isRefused(
+  const relative = { ...buildDocument(), entry: [first, ...others] }
+  assertRejected(
     t,
     await fhir.send('POST', '/Bundle', relative),
     { status: 422, expression: ['Bundle.entry[0].fullUrl'], diagnostics: /absolute URL, such as urn:uuid/ },
     'a fullUrl that is no URL is called that, and no reference to another organization'
   )
   await t.test('what is stored comes back as it was sent, or is refused by path before anything is stored', async t =>
-    comesBackAsSent(t, await join())
+    testRoundTrip(t, await join())
   )
 }
 
@@ -91,18 +91,18 @@ const anyFullUrl = fc.oneof(
 )
 const anyIdOfEntry = fc.constantFrom(undefined, '0', '1102', 'a.b', '0c3151bd-1cbf-4d64-b04d-cd9187a4c6e0')
 
-async function comesBackAsSent (t: Test, fhir: Fhir): Promise<void> {
+async function testRoundTrip (t: Test, fhir: Fhir): Promise<void> {
   let accepted = 0
   const store = async (entries: object[]): Promise<void> => {
-    const answer = await fhir.send('POST', '/Bundle', { resourceType: 'Bundle', type: 'collection', entry: entries })
-    if (answer.status !== 201) {
-      const paths = answer.resource.issue.map(({ expression }: any) => expression[0])
+    const response = await fhir.send('POST', '/Bundle', { resourceType: 'Bundle', type: 'collection', entry: entries })
+    if (response.status !== 201) {
+      const paths = response.resource.issue.map(({ expression }: any) => expression[0])
       const isOfEntry = (path: string): boolean => /^Bundle\.entry\[\d\]\.(?:fullUrl|resource|resource\.id|resource\.parameter\[0\]\.resource)$/.test(path)
-      if (answer.status === 422 && paths.every(isOfEntry)) return
-      throw new Error(`${answer.status} ${answer.text}`)
+      if (response.status === 422 && paths.every(isOfEntry)) return
+      throw new Error(`${response.status} ${response.text}`)
     }
     accepted++
-    const { entry } = (await fhir.send('GET', `/Bundle/${idIn(answer.headers.location!)}`)).resource
+    const { entry } = (await fhir.send('GET', `/Bundle/${parseVersionedId(response.headers.location!)}`)).resource
     if (JSON.stringify(entry) !== JSON.stringify(entries)) throw new Error(`stored as ${JSON.stringify(entry)}`)
   }
   const entries = fc.array(
@@ -125,10 +125,10 @@ async function comesBackAsSent (t: Test, fhir: Fhir): Promise<void> {
   t.equal((await fhir.send('GET', '/Bundle?_summary=count')).resource.total, accepted, 'nothing else was stored')
   t.ok(accepted > 10, `${accepted} are stored`)
   for (const [entry, diagnostics, path] of [
-    [{ fullUrl: 'resource:0', resource: patient() }, /send an id here too/, 'resource.id'],
+    [{ fullUrl: 'resource:0', resource: buildPatient() }, /send an id here too/, 'resource.id'],
     [{ resource: { resourceType: 'Patient' } }, /drops a resource without content/, 'resource']
   ] as const) {
-    isRefused(
+    assertRejected(
       t,
       await fhir.send('POST', '/Bundle', { resourceType: 'Bundle', type: 'collection', entry: [entry] }),
       { status: 422, diagnostics, expression: [`Bundle.entry[0].${path}`] },

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { onEachSandbox } from '../harness/sandbox.js'
-import { storedBundlesContract } from './stored-bundles-contract.js'
+import { testStoredBundles } from './stored-bundles-contract.js'
 import { openWorld } from './fixture.js'
 
-await onEachSandbox(t, async (t, url) => storedBundlesContract(t, await openWorld(t, { url, server: 'sandbox' })))
+await onEachSandbox(t, async (t, url) => testStoredBundles(t, await openWorld(t, { url, server: 'sandbox' })))

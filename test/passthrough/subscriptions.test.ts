@@ -1,7 +1,7 @@
 import t from 'tap'
-import { clientOf, unlimitedPlans } from '../harness/client.js'
+import { createGatewayClient, unlimitedPlans } from '../harness/client.js'
 import { startGateway, type TestGateway } from '../harness/gateway.js'
-import { until } from '../harness/until.js'
+import { waitUntil } from '../harness/until.js'
 import type { Scope } from '../../src/keys/caller.js'
 
 const guide = 'http://hl7.org/fhir/uv/subscriptions-backport/StructureDefinition'
@@ -11,14 +11,14 @@ const endpoint = 'https://127.0.0.1:1/hook'
 
 t.test('/v1/fhir/Subscription', { timeout: 120_000 }, async t => {
   const gateway = await startGateway(t, { plans: unlimitedPlans, config: { events: { enabled: true } } })
-  const fhirBase = /(.*)\/SubscriptionTopic\/Patient$/.exec(JSON.stringify((await statement()).rest[0].resource)
+  const fhirBase = /(.*)\/SubscriptionTopic\/Patient$/.exec(JSON.stringify((await fetchStatement()).rest[0].resource)
     .match(/"valueCanonical":"([^"]*\/Patient)"/)![1]!)![1]!
 
-  async function statement () {
+  async function fetchStatement () {
     return JSON.parse((await gateway.inject({ url: '/v1/fhir/metadata' })).body)
   }
 
-  const resource = (rest: object = {}, channel: object = {}) => ({
+  const buildSubscription = (rest: object = {}, channel: object = {}) => ({
     resourceType: 'Subscription',
     status: 'requested',
     reason: 'a test',
@@ -34,8 +34,10 @@ t.test('/v1/fhir/Subscription', { timeout: 120_000 }, async t => {
   })
 
   /** A client of raw FHIR with a key of its own. */
-  async function fhirClient (wish: { tenantId?: string, scopes?: readonly Scope[] } = {}, of: TestGateway = gateway) {
-    const { tenantId, secret } = await of.createKey(wish)
+  async function createFhirClient (
+    options: { tenantId?: string, scopes?: readonly Scope[] } = {}, of: TestGateway = gateway
+  ) {
+    const { tenantId, secret } = await of.createKey(options)
     const send = async (method: string, path: string, body?: unknown, headers: Record<string, string> = {}) => {
       const response = await of.inject({
         method: method as 'GET',
@@ -50,8 +52,8 @@ t.test('/v1/fhir/Subscription', { timeout: 120_000 }, async t => {
   }
 
   await t.test('a subscription is made, read, searched, updated and deleted', async t => {
-    const { send } = await fhirClient()
-    const sent = resource({ end: '2099-01-01T00:00:00.000Z', contact: [{ system: 'email', value: 'a@example.org' }] }, {
+    const { send } = await createFhirClient()
+    const sent = buildSubscription({ end: '2099-01-01T00:00:00.000Z', contact: [{ system: 'email', value: 'a@example.org' }] }, {
       extension: [
         { url: `${guide}/backport-heartbeat-period`, valueUnsignedInt: 3600 },
         { url: `${guide}/backport-timeout`, valueUnsignedInt: 60 },
@@ -66,7 +68,7 @@ t.test('/v1/fhir/Subscription', { timeout: 120_000 }, async t => {
     t.match(meta, { versionId: '1', profile: [`${guide}/backport-subscription`] })
     t.strictSame(rest, { ...sent, channel: { ...sent.channel, header: ['Authorization: *****'] } }, 'lossless but for the secret')
     t.notMatch(made.text, 'sesame')
-    await until(async () => (await send('GET', `Subscription/${id}`)).body.status === 'error')
+    await waitUntil(async () => (await send('GET', `Subscription/${id}`)).body.status === 'error')
     const read = await send('GET', `Subscription/${id}`)
     t.match(read.body, { status: 'error', error: /handshake failed/ })
     t.equal((await send('GET', `Subscription/${id}`, undefined, { 'if-none-match': 'W/"1"' })).status, 304)
@@ -87,14 +89,14 @@ t.test('/v1/fhir/Subscription', { timeout: 120_000 }, async t => {
   })
 
   await t.test('$status and $events say what became of changes through the gateway', async t => {
-    const { send } = await fhirClient()
-    const { body: { id } } = await send('POST', 'Subscription', resource())
+    const { send } = await createFhirClient()
+    const { body: { id } } = await send('POST', 'Subscription', buildSubscription())
     const { status: made, body: created } = await send('POST', 'Patient', { resourceType: 'Patient' })
     t.equal(made, 201)
     await send('POST', 'Observation', {
       resourceType: 'Observation', status: 'final', code: { text: 'x' }, subject: { reference: `Patient/${created.id}` }
     })
-    await until(async () => (await send('GET', `Subscription/${id}/$events`)).body.entry.length === 2)
+    await waitUntil(async () => (await send('GET', `Subscription/${id}/$events`)).body.entry.length === 2)
     const events = (await send('GET', `Subscription/${id}/$events?eventsSinceNumber=1&content=id-only`)).body
     t.match(events, {
       type: 'history',
@@ -104,8 +106,8 @@ t.test('/v1/fhir/Subscription', { timeout: 120_000 }, async t => {
       ]
     })
     t.equal((await send('GET', `Subscription/${id}/$events?eventsSinceNumber=2`)).body.entry.length, 1)
-    const asked = { resourceType: 'Parameters', parameter: [{ name: 'eventsUntilNumber', valueString: '1' }] }
-    t.equal((await send('POST', `Subscription/${id}/$events`, asked)).body.entry.length, 2)
+    const parameters = { resourceType: 'Parameters', parameter: [{ name: 'eventsUntilNumber', valueString: '1' }] }
+    t.equal((await send('POST', `Subscription/${id}/$events`, parameters)).body.entry.length, 2)
     const status = { resource: { resourceType: 'Parameters', parameter: [{}, {}, {}, { valueCode: 'query-status' }, { valueString: '1' }] } }
     for (const [path, total] of [
       [`Subscription/${id}/$status`, 1], ['Subscription/$status', 1], [`Subscription/$status?id=${id}&id=x`, 1],
@@ -118,38 +120,38 @@ t.test('/v1/fhir/Subscription', { timeout: 120_000 }, async t => {
   })
 
   await t.test('what is not supported is refused with its path, and no value is repeated', async t => {
-    const { send } = await fhirClient()
-    const extension = (...more: object[]) => ({ extension: more })
-    const content = (valueCode: string) => ({ _payload: { extension: [{ url: `${guide}/backport-payload-content`, valueCode }] } })
+    const { send } = await createFhirClient()
+    const buildExtension = (...more: object[]) => ({ extension: more })
+    const buildPayload = (valueCode: string) => ({ _payload: { extension: [{ url: `${guide}/backport-payload-content`, valueCode }] } })
     const cases: ReadonlyArray<readonly [path: string, body: object]> = [
-      ['Subscription.criteria', resource({ criteria: 'Patient?name=sneaky' })],
-      ['Subscription.criteria', resource({ criteria: 'https://sneaky.example.org/SubscriptionTopic/Patient' })],
-      ['Subscription.criteria', resource({ criteria: `${fhirBase}/SubscriptionTopic/Subscription` })],
-      ['Subscription.criteria', resource({ criteria: `${fhirBase}/SubscriptionTopic/Sneaky` })],
-      ['Subscription.criteria.extension', resource({
+      ['Subscription.criteria', buildSubscription({ criteria: 'Patient?name=sneaky' })],
+      ['Subscription.criteria', buildSubscription({ criteria: 'https://sneaky.example.org/SubscriptionTopic/Patient' })],
+      ['Subscription.criteria', buildSubscription({ criteria: `${fhirBase}/SubscriptionTopic/Subscription` })],
+      ['Subscription.criteria', buildSubscription({ criteria: `${fhirBase}/SubscriptionTopic/Sneaky` })],
+      ['Subscription.criteria.extension', buildSubscription({
         _criteria: { extension: [{ url: `${guide}/backport-filter-criteria`, valueString: 'Patient?name=sneaky' }] }
       })],
-      ['Subscription.channel.type', resource({}, { type: 'websocket' })],
-      ['Subscription.channel.type.extension', resource({}, {
+      ['Subscription.channel.type', buildSubscription({}, { type: 'websocket' })],
+      ['Subscription.channel.type.extension', buildSubscription({}, {
         _type: { extension: [{ url: `${guide}/backport-channel-type`, valueCoding: { code: 'sneaky' } }] }
       })],
-      ['Subscription.channel.endpoint', resource({}, { endpoint: 'http://sneaky.example.org/' })],
-      ['Subscription.channel.endpoint', resource({}, { endpoint: 'https://user:sneaky@example.org/' })],
-      ['Subscription.channel.endpoint', resource({}, { endpoint: undefined })],
-      ['Subscription.channel.payload', resource({}, { payload: 'application/fhir+xml' })],
-      ['Subscription.channel.payload.extension', resource({}, content('full-resource'))],
-      ['Subscription.channel.payload.extension', resource({}, { _payload: undefined })],
-      ['Subscription.channel.header[0]', resource({}, { header: ['Host: sneaky.example.org'] })],
-      ['Subscription.channel.header[0]', resource({}, { header: ['X-A: sneaky\r\nHost: x'] })],
-      ['Subscription.channel.header[0]', resource({}, { header: ['Authorization: *****'] })],
-      ['Subscription.channel.extension[0]', resource({}, extension({ url: 'https://sneaky.example.org', valueString: 'x' }))],
-      ['Subscription.channel.extension[0]', resource({}, extension({ url: `${guide}/backport-heartbeat-period`, valueUnsignedInt: 1 }))],
-      ['Subscription.status', resource({ status: 'error' })],
-      ['Subscription.end', resource({ end: '2001-01-01T00:00:00Z' })],
-      ['Subscription.meta.tag', resource({ meta: { tag: [{ system: 'https://sneaky.example.org', code: 'x' }] } })],
-      ['Subscription.reason', resource({ reason: 'sneaky'.repeat(200) })],
-      ['Subscription.contact', resource({ contact: [{ system: 'email', value: 'sneaky'.repeat(1_000) }] })],
-      ['Subscription.language', resource({ language: 'en' })]
+      ['Subscription.channel.endpoint', buildSubscription({}, { endpoint: 'http://sneaky.example.org/' })],
+      ['Subscription.channel.endpoint', buildSubscription({}, { endpoint: 'https://user:sneaky@example.org/' })],
+      ['Subscription.channel.endpoint', buildSubscription({}, { endpoint: undefined })],
+      ['Subscription.channel.payload', buildSubscription({}, { payload: 'application/fhir+xml' })],
+      ['Subscription.channel.payload.extension', buildSubscription({}, buildPayload('full-resource'))],
+      ['Subscription.channel.payload.extension', buildSubscription({}, { _payload: undefined })],
+      ['Subscription.channel.header[0]', buildSubscription({}, { header: ['Host: sneaky.example.org'] })],
+      ['Subscription.channel.header[0]', buildSubscription({}, { header: ['X-A: sneaky\r\nHost: x'] })],
+      ['Subscription.channel.header[0]', buildSubscription({}, { header: ['Authorization: *****'] })],
+      ['Subscription.channel.extension[0]', buildSubscription({}, buildExtension({ url: 'https://sneaky.example.org', valueString: 'x' }))],
+      ['Subscription.channel.extension[0]', buildSubscription({}, buildExtension({ url: `${guide}/backport-heartbeat-period`, valueUnsignedInt: 1 }))],
+      ['Subscription.status', buildSubscription({ status: 'error' })],
+      ['Subscription.end', buildSubscription({ end: '2001-01-01T00:00:00Z' })],
+      ['Subscription.meta.tag', buildSubscription({ meta: { tag: [{ system: 'https://sneaky.example.org', code: 'x' }] } })],
+      ['Subscription.reason', buildSubscription({ reason: 'sneaky'.repeat(200) })],
+      ['Subscription.contact', buildSubscription({ contact: [{ system: 'email', value: 'sneaky'.repeat(1_000) }] })],
+      ['Subscription.language', buildSubscription({ language: 'en' })]
     ]
     for (const [path, body] of cases) {
       const { status, body: outcome, text } = await send('POST', 'Subscription', body)
@@ -159,51 +161,51 @@ t.test('/v1/fhir/Subscription', { timeout: 120_000 }, async t => {
     }
     for (const [method, path, body, status] of [
       ['POST', 'Subscription', { resourceType: 'Patient' }, 400],
-      ['POST', 'Subscription?x=1', resource(), 400],
+      ['POST', 'Subscription?x=1', buildSubscription(), 400],
       ['GET', 'Subscription?name=sneaky', undefined, 400],
       ['GET', 'Subscription/$status?name=sneaky', undefined, 400],
       ['PATCH', 'Subscription/x', undefined, 405],
-      ['PUT', 'Subscription?status=active', resource(), 405],
+      ['PUT', 'Subscription?status=active', buildSubscription(), 405],
       ['DELETE', 'Subscription', undefined, 405],
       ['GET', 'Subscription/x/_history', undefined, 405],
       ['GET', 'Subscription/$get-ws-binding-token', undefined, 405],
-      ['POST', '', { resourceType: 'Bundle', type: 'transaction', entry: [{ resource: resource(), request: { method: 'POST', url: 'Subscription' } }] }, 405]
+      ['POST', '', { resourceType: 'Bundle', type: 'transaction', entry: [{ resource: buildSubscription(), request: { method: 'POST', url: 'Subscription' } }] }, 405]
     ] as const) {
-      const answer = await send(method, path, body)
-      t.equal(answer.status, status, `${method} ${path}: ${answer.text}`)
-      t.notMatch(answer.text, /sneaky/i)
+      const response = await send(method, path, body)
+      t.equal(response.status, status, `${method} ${path}: ${response.text}`)
+      t.notMatch(response.text, /sneaky/i)
     }
-    t.equal((await send('POST', 'Subscription', resource(), { 'idempotency-key': 'a' })).status, 400)
-    t.equal((await send('POST', 'Subscription', resource(), { 'if-none-exist': 'status=active' })).status, 400)
+    t.equal((await send('POST', 'Subscription', buildSubscription(), { 'idempotency-key': 'a' })).status, 400)
+    t.equal((await send('POST', 'Subscription', buildSubscription(), { 'if-none-exist': 'status=active' })).status, 400)
     t.match((await send('GET', 'Subscription')).body, { total: 0 })
   })
 
   await t.test('a key subscribes to types that it may read alone, and sees no other subscriptions', async t => {
-    const all = await fhirClient()
-    const { body: { id } } = await all.send('POST', 'Subscription', resource())
-    const withScopes = async (...scopes: Scope[]) => (await fhirClient({ tenantId: all.tenantId, scopes })).send
+    const all = await createFhirClient()
+    const { body: { id } } = await all.send('POST', 'Subscription', buildSubscription())
+    const withScopes = async (...scopes: Scope[]) => (await createFhirClient({ tenantId: all.tenantId, scopes })).send
     for (const scopes of [['read', 'write'], ['fhir/Patient:*']] as Scope[][]) {
       const send = await withScopes(...scopes)
-      t.equal((await send('POST', 'Subscription', resource())).status, 403, String(scopes))
+      t.equal((await send('POST', 'Subscription', buildSubscription())).status, 403, String(scopes))
       t.equal((await send('GET', 'Subscription')).status, 403)
       t.equal((await send('GET', `Subscription/${id}`)).status, 403)
     }
     const simple = await withScopes('webhooks', 'patients:read', 'fhir/Observation:read')
-    t.equal((await simple('POST', 'Subscription', resource())).status, 403, 'a scope of a simple resource opens no raw FHIR')
+    t.equal((await simple('POST', 'Subscription', buildSubscription())).status, 403, 'a scope of a simple resource opens no raw FHIR')
     for (const [method, path, body] of [
-      ['GET', '', undefined], ['PUT', '', resource()], ['DELETE', '', undefined], ['GET', '/$status', undefined], ['GET', '/$events', undefined]
+      ['GET', '', undefined], ['PUT', '', buildSubscription()], ['DELETE', '', undefined], ['GET', '/$status', undefined], ['GET', '/$events', undefined]
     ] as const) t.equal((await simple(method, `Subscription/${id}${path}`, body)).status, 404, `${method} ${path}`)
     t.match((await simple('GET', 'Subscription')).body, { total: 0 })
     t.match((await simple('GET', 'Subscription/$status')).body, { total: 0 })
-    t.equal((await simple('POST', 'Subscription', resource({ criteria: `${fhirBase}/SubscriptionTopic/Observation` }))).status, 201)
+    t.equal((await simple('POST', 'Subscription', buildSubscription({ criteria: `${fhirBase}/SubscriptionTopic/Observation` }))).status, 201)
     t.match((await simple('GET', 'Subscription')).body, { total: 1 })
     t.match((await all.send('GET', 'Subscription')).body, { total: 2 })
-    const client = await clientOf(gateway, { tenantId: all.tenantId })
+    const client = await createGatewayClient(gateway, { tenantId: all.tenantId })
     t.match((await client.send('GET', 'webhooks')).data, { data: [] }, 'a subscription is no webhook')
   })
 
   await t.test('the CapabilityStatement names topics, profile and operations', async t => {
-    const { instantiates, rest: [{ resource: resources }] } = await statement()
+    const { instantiates, rest: [{ resource: resources }] } = await fetchStatement()
     t.match(instantiates, [/backport-subscription-server-r4$/])
     const stated = resources.find(({ type }: { type: string }) => type === 'Subscription')
     t.match(stated, {
@@ -215,8 +217,8 @@ t.test('/v1/fhir/Subscription', { timeout: 120_000 }, async t => {
 
   await t.test('where events are switched off, subscriptions are refused with the name of the setting', async t => {
     const other = await startGateway(t, { plans: unlimitedPlans })
-    const { send } = await fhirClient({}, other)
-    for (const [method, path, body] of [['POST', '', resource()], ['GET', '', undefined], ['GET', '/x', undefined], ['GET', '/$status', undefined]] as const) {
+    const { send } = await createFhirClient({}, other)
+    for (const [method, path, body] of [['POST', '', buildSubscription()], ['GET', '', undefined], ['GET', '/x', undefined], ['GET', '/$status', undefined]] as const) {
       t.match(await send(method, `Subscription${path}`, body), { status: 405, text: /events\.enabled/ }, `${method} ${path}`)
     }
     const { rest: [{ resource: resources }] } = JSON.parse((await other.inject({ url: '/v1/fhir/metadata' })).body)

@@ -1,10 +1,10 @@
 import type { Test } from 'tap'
-import { isRefused, type World } from './fixture.js'
+import { assertRejected, type World } from './fixture.js'
 
 const gender = 'http://hl7.org/fhir/administrative-gender'
 const genders = 'http://hl7.org/fhir/ValueSet/administrative-gender'
-const parameters = (...parameter: object[]) => ({ resourceType: 'Parameters', parameter })
-const valueOf = ({ resource }: { readonly resource: any }, name: string): unknown =>
+const buildParameters = (...parameter: object[]) => ({ resourceType: 'Parameters', parameter })
+const findParameter = ({ resource }: { readonly resource: any }, name: string): unknown =>
   Object.entries(resource.parameter.find((part: any) => part.name === name) ?? {}).find(([member]) =>
     member.startsWith('value')
   )?.[1]
@@ -13,18 +13,18 @@ const valueOf = ({ resource }: { readonly resource: any }, name: string): unknow
  * What questions about codes must come to with a server that answers them:
  * http://hl7.org/fhir/R4/terminology-service.html
  */
-export async function terminologyContract (t: Test, { fhir: join, gateway }: World): Promise<void> {
+export async function testTerminology (t: Test, { fhir: join, gateway }: World): Promise<void> {
   const { send } = await join({ scopes: ['read'] })
 
   await t.test('codes are looked up, validated, expanded and translated, by URL', async t => {
-    t.equal(valueOf(await send('GET', `/CodeSystem/$lookup?system=${gender}&code=male`), 'display'), 'Male')
-    t.equal(valueOf(await send('GET', `/CodeSystem/$validate-code?url=${gender}&code=male`), 'result'), true)
+    t.equal(findParameter(await send('GET', `/CodeSystem/$lookup?system=${gender}&code=male`), 'display'), 'Male')
+    t.equal(findParameter(await send('GET', `/CodeSystem/$validate-code?url=${gender}&code=male`), 'result'), true)
     t.equal(
-      valueOf(await send('GET', `/ValueSet/$validate-code?url=${genders}&system=${gender}&code=nope`), 'result'),
+      findParameter(await send('GET', `/ValueSet/$validate-code?url=${genders}&system=${gender}&code=nope`), 'result'),
       false
     )
     t.equal(
-      valueOf(await send('GET', `/ConceptMap/$translate?url=http://nowhere&system=${gender}&code=male`), 'result'),
+      findParameter(await send('GET', `/ConceptMap/$translate?url=http://nowhere&system=${gender}&code=male`), 'result'),
       false
     )
     const expanded = await send('GET', `/ValueSet/$expand?url=${genders}`)
@@ -47,29 +47,29 @@ export async function terminologyContract (t: Test, { fhir: join, gateway }: Wor
   await t.test('and by Parameters, with codings and concepts', async t => {
     const coding = { system: gender, code: 'male' }
     t.equal(
-      valueOf(
-        await send('POST', '/CodeSystem/$lookup', parameters({ name: 'coding', valueCoding: coding })),
+      findParameter(
+        await send('POST', '/CodeSystem/$lookup', buildParameters({ name: 'coding', valueCoding: coding })),
         'display'
       ),
       'Male'
     )
     t.equal(
-      valueOf(
+      findParameter(
         await send(
           'POST',
           '/CodeSystem/$lookup',
-          parameters({ name: 'system', valueUri: gender }, { name: 'code', valueCode: 'male' })
+          buildParameters({ name: 'system', valueUri: gender }, { name: 'code', valueCode: 'male' })
         ),
         'display'
       ),
       'Male'
     )
     t.equal(
-      valueOf(
+      findParameter(
         await send(
           'POST',
           '/ValueSet/$validate-code',
-          parameters(
+          buildParameters(
             { name: 'url', valueUri: genders },
             { name: 'codeableConcept', valueCodeableConcept: { coding: [coding] } }
           )
@@ -83,7 +83,7 @@ export async function terminologyContract (t: Test, { fhir: join, gateway }: Wor
         await send(
           'POST',
           '/ValueSet/$expand',
-          parameters({ name: 'url', valueUri: genders }, { name: 'count', valueInteger: 4 })
+          buildParameters({ name: 'url', valueUri: genders }, { name: 'count', valueInteger: 4 })
         )
       ).resource.expansion.contains.length,
       4
@@ -103,19 +103,19 @@ export async function terminologyContract (t: Test, { fhir: join, gateway }: Wor
       '/CodeSystem/$lookup?system=http://s3cret&code=x',
       '/ValueSet/$expand?url=http://s3cret'
     ]) {
-      const answer = await send('GET', path)
-      isRefused(t, answer, { status: 404, code: 'not-found' }, path)
-      t.notMatch(answer.text, 's3cret')
+      const response = await send('GET', path)
+      assertRejected(t, response, { status: 404, code: 'not-found' }, path)
+      t.notMatch(response.text, 's3cret')
     }
     const refused = await send('GET', `/CodeSystem/$subsumes?system=${gender}&codeA=s3cret&codeB=female`)
-    isRefused(t, refused, { status: 400 }, 'subsumes')
+    assertRejected(t, refused, { status: 400 }, 'subsumes')
     t.notMatch(refused.text, 's3cret')
     t.notMatch(JSON.stringify(gateway.logged()), 's3cret')
   })
 }
 
 /** What is refused before any datastore is asked. */
-export async function terminologyRefusals (t: Test, { fhir: join }: World): Promise<void> {
+export async function testTerminologyRejections (t: Test, { fhir: join }: World): Promise<void> {
   const { send } = await join()
   const queries = [
     'ValueSet/$expand',
@@ -135,38 +135,38 @@ export async function terminologyRefusals (t: Test, { fhir: join }: World): Prom
     `CodeSystem/$lookup?system=${gender}&code=x&toString=x`,
     'CodeSystem/$lookup?date=yesterday'
   ]
-  for (const query of queries) isRefused(t, await send('GET', `/${query}`), 400, query)
+  for (const query of queries) assertRejected(t, await send('GET', `/${query}`), 400, query)
   const url = { name: 'url', valueUri: genders }
   const bodies: unknown[] = [
-    parameters(),
+    buildParameters(),
     [],
     { resourceType: 'ValueSet' },
-    parameters(url, { name: 'valueSet', resource: { resourceType: 'ValueSet' } }),
-    parameters(url, { name: 'filter' }),
-    parameters(url, { name: 'filter', valueString: 'a', valueCode: 'b' }),
-    parameters(url, { name: 'filter', part: [] }),
-    parameters(url, { name: 'filter', valueString: ['a'] }),
-    parameters(url, { name: 'filter', valueString: null }),
-    parameters(url, { name: 'count', valueDecimal: 1.5 }),
-    parameters(url, { name: 'filter', valueReference: { reference: 'Patient/1' } }),
-    parameters(url, { name: 'filter', valueString: 'a', extension: [] }),
-    parameters({ name: 'constructor', valueString: 'x' })
+    buildParameters(url, { name: 'valueSet', resource: { resourceType: 'ValueSet' } }),
+    buildParameters(url, { name: 'filter' }),
+    buildParameters(url, { name: 'filter', valueString: 'a', valueCode: 'b' }),
+    buildParameters(url, { name: 'filter', part: [] }),
+    buildParameters(url, { name: 'filter', valueString: ['a'] }),
+    buildParameters(url, { name: 'filter', valueString: null }),
+    buildParameters(url, { name: 'count', valueDecimal: 1.5 }),
+    buildParameters(url, { name: 'filter', valueReference: { reference: 'Patient/1' } }),
+    buildParameters(url, { name: 'filter', valueString: 'a', extension: [] }),
+    buildParameters({ name: 'constructor', valueString: 'x' })
   ]
-  for (const body of bodies) isRefused(t, await send('POST', '/ValueSet/$expand', body), 400, JSON.stringify(body))
+  for (const body of bodies) assertRejected(t, await send('POST', '/ValueSet/$expand', body), 400, JSON.stringify(body))
   for (const coding of [
     { system: 'CodeSystem/1', code: 'x' },
     { system: gender, code: { a: 1 } },
     { system: gender, extension: [] },
     'x'
   ]) {
-    isRefused(
+    assertRejected(
       t,
-      await send('POST', '/CodeSystem/$lookup', parameters({ name: 'coding', valueCoding: coding })),
+      await send('POST', '/CodeSystem/$lookup', buildParameters({ name: 'coding', valueCoding: coding })),
       400,
       JSON.stringify(coding)
     )
   }
-  isRefused(t, await send('POST', `/ValueSet/$expand?url=${genders}`, parameters(url)), 400, 'both')
+  assertRejected(t, await send('POST', `/ValueSet/$expand?url=${genders}`, buildParameters(url)), 400, 'both')
   for (const path of [
     '/ValueSet/1/$expand',
     '/CodeSystem/1/$lookup',
@@ -175,25 +175,25 @@ export async function terminologyRefusals (t: Test, { fhir: join }: World): Prom
     '/CodeSystem/$find-matches',
     '/ConceptMap/$closure',
     '/$closure'
-  ]) { isRefused(t, await send('GET', path), { status: 405, code: 'not-supported' }, path) }
+  ]) { assertRejected(t, await send('GET', path), { status: 405, code: 'not-supported' }, path) }
   const deleted = await send('DELETE', '/ValueSet/$expand')
-  isRefused(t, deleted, 405, 'DELETE')
+  assertRejected(t, deleted, 405, 'DELETE')
   t.equal(deleted.headers.allow, 'GET, HEAD, POST')
-  isRefused(
+  assertRejected(
     t,
     await send('GET', `/ValueSet/$expand?url=${genders}`, undefined, { accept: 'application/fhir+xml' }),
     406,
     'XML'
   )
-  isRefused(
+  assertRejected(
     t,
     await send('POST', '/ValueSet/$expand', '<Parameters/>', { 'content-type': 'application/fhir+xml' }),
     415,
     'XML'
   )
-  isRefused(
+  assertRejected(
     t,
-    await (await join({ scopes: ['write'] })).send('POST', '/ValueSet/$expand', parameters(url)),
+    await (await join({ scopes: ['write'] })).send('POST', '/ValueSet/$expand', buildParameters(url)),
     403,
     'a key that may not read'
   )

@@ -1,12 +1,12 @@
 import t from 'tap'
-import { realBackend } from '../harness/backend.js'
-import { terminologyContract, terminologyRefusals } from './terminology-contract.js'
+import { requireRealBackend } from '../harness/backend.js'
+import { testTerminology, testTerminologyRejections } from './terminology-contract.js'
 import { openWorld } from './fixture.js'
 
 t.setTimeout(900_000)
 await t.test('questions about codes on the real FHIR server', async t => {
   t.setTimeout(600_000)
-  const world = await openWorld(t, { url: realBackend().url, server: 'hapi' })
-  await terminologyContract(t, world)
-  await t.test("what names no canonical, or a resource of the client's, is refused", t => terminologyRefusals(t, world))
+  const world = await openWorld(t, { url: requireRealBackend().url, server: 'hapi' })
+  await testTerminology(t, world)
+  await t.test("what names no canonical, or a resource of the client's, is refused", t => testTerminologyRejections(t, world))
 })

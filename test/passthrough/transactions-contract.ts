@@ -1,15 +1,15 @@
 import type { Test } from 'tap'
 import {
-  bundle,
-  entry,
+  buildBundle,
+  buildEntry,
   fhirBase,
-  idIn,
-  isRefused,
-  observation,
-  patchEntry,
-  patient,
-  stored,
-  type Answer,
+  parseVersionedId,
+  assertRejected,
+  buildObservation,
+  buildPatchEntry,
+  buildPatient,
+  storeResources,
+  type RawResponse,
   type Fhir,
   type World
 } from './fixture.js'
@@ -17,44 +17,44 @@ import {
 /**
  * What transactions must do, whichever FHIR server is behind the gateway: http://hl7.org/fhir/R4/http.html#transaction
  */
-export async function transactionsContract (t: Test, world: World): Promise<void> {
-  await t.test('every kind of write is done, and each entry answered in its place', t => allKinds(t, world))
-  await t.test('entries refer to each other by urn, in any order and in a circle', t => urns(t, world))
-  await t.test('the answer shows what was written when that is wanted', t => shown(t, world))
-  await t.test('a reference by criteria leads to the one record that meets them', t => criteriaReferences(t, world))
-  await t.test('conditional entries do what the same requests do alone', t => conditionals(t, world))
-  await t.test('reads see what the writes left, wherever they stand', t => reads(t, world))
-  await t.test('one entry that may not be done stops all', t => allOrNone(t, world))
-  await t.test('a transaction that deletes what another record refers to does nothing', t => referredTo(t, world))
-  await t.test('a Bundle that is not understood is refused whole', t => badBundles(t, world))
-  await t.test('a thousand entries are taken, and one more is refused', t => sizes(t, world))
-  await t.test('numbers keep their text, and addresses of the gateway become relative', t => keptContent(t, world))
+export async function testTransactions (t: Test, world: World): Promise<void> {
+  await t.test('every kind of write is done, and each entry answered in its place', t => testAllWrites(t, world))
+  await t.test('entries refer to each other by urn, in any order and in a circle', t => testUrnReferences(t, world))
+  await t.test('the answer shows what was written when that is wanted', t => testPreferReturn(t, world))
+  await t.test('a reference by criteria leads to the one record that meets them', t => testConditionalReferences(t, world))
+  await t.test('conditional entries do what the same requests do alone', t => testConditionalEntries(t, world))
+  await t.test('reads see what the writes left, wherever they stand', t => testReads(t, world))
+  await t.test('one entry that may not be done stops all', t => testAtomicity(t, world))
+  await t.test('a transaction that deletes what another record refers to does nothing', t => testReferencedDelete(t, world))
+  await t.test('a Bundle that is not understood is refused whole', t => testInvalidBundles(t, world))
+  await t.test('a thousand entries are taken, and one more is refused', t => testMaxEntries(t, world))
+  await t.test('numbers keep their text, and addresses of the gateway become relative', t => testContentPreserved(t, world))
 }
 
-const send = ({ send }: Fhir, ...entries: object[]): Promise<Answer> =>
-  send('POST', '', bundle('transaction', ...entries))
-const statuses = ({ resource }: Answer): string[] => resource.entry.map(({ response }: any) => response.status)
-const mrn = (value: string) => ({ identifier: [{ system: 'http://mrn', value }] })
-const criteria = (value: string) => `identifier=http://mrn%7C${value}`
-const urn = (digit: number) => `urn:uuid:00000000-0000-4000-8000-00000000000${digit}`
-const total = async ({ send }: Fhir, type = 'Patient') => (await send('GET', `/${type}?_summary=count`)).resource.total
+const send = ({ send }: Fhir, ...entries: object[]): Promise<RawResponse> =>
+  send('POST', '', buildBundle('transaction', ...entries))
+const listStatuses = ({ resource }: RawResponse): string[] => resource.entry.map(({ response }: any) => response.status)
+const buildMrn = (value: string) => ({ identifier: [{ system: 'http://mrn', value }] })
+const buildCriteria = (value: string) => `identifier=http://mrn%7C${value}`
+const buildUrn = (digit: number) => `urn:uuid:00000000-0000-4000-8000-00000000000${digit}`
+const countRecords = async ({ send }: Fhir, type = 'Patient') => (await send('GET', `/${type}?_summary=count`)).resource.total
 
-async function allKinds (t: Test, { fhir: join }: World): Promise<void> {
+async function testAllWrites (t: Test, { fhir: join }: World): Promise<void> {
   const fhir = await join()
-  const [updated, patched, deleted] = await stored(fhir, patient(), patient(), patient())
-  const answer = await send(fhir,
-    patchEntry(`Patient/${patched}`, [{ op: 'add', path: '/gender', value: 'other' }], { ifMatch: 'W/"1"' }),
-    entry('DELETE', `Patient/${deleted}`),
-    entry('POST', 'Patient', patient()),
-    entry('GET', `Patient/${updated}`),
-    entry('PUT', `Patient/${updated}`, patient({ active: true }), { ifMatch: 'W/"1"' }))
-  t.match(answer, {
+  const [updated, patched, deleted] = await storeResources(fhir, buildPatient(), buildPatient(), buildPatient())
+  const response = await send(fhir,
+    buildPatchEntry(`Patient/${patched}`, [{ op: 'add', path: '/gender', value: 'other' }], { ifMatch: 'W/"1"' }),
+    buildEntry('DELETE', `Patient/${deleted}`),
+    buildEntry('POST', 'Patient', buildPatient()),
+    buildEntry('GET', `Patient/${updated}`),
+    buildEntry('PUT', `Patient/${updated}`, buildPatient({ active: true }), { ifMatch: 'W/"1"' }))
+  t.match(response, {
     status: 200,
     headers: { 'content-type': 'application/fhir+json; charset=utf-8', etag: undefined, location: undefined },
     resource: { resourceType: 'Bundle', type: 'transaction-response' }
   })
-  t.strictSame(statuses(answer), ['200 OK', '204 No Content', '201 Created', '200 OK', '200 OK'])
-  const [one, two, three, four, five] = answer.resource.entry
+  t.strictSame(listStatuses(response), ['200 OK', '204 No Content', '201 Created', '200 OK', '200 OK'])
+  const [one, two, three, four, five] = response.resource.entry
   t.match(one.response, {
     location: `${fhirBase}/Patient/${patched}/_history/2`,
     etag: 'W/"2"',
@@ -71,41 +71,43 @@ async function allKinds (t: Test, { fhir: join }: World): Promise<void> {
   )
   t.match(await fhir.send('GET', `/Patient/${patched}`), { resource: { gender: 'other', name: [{ family: 'Byron' }] } })
   t.equal((await fhir.send('GET', `/Patient/${deleted}`)).status, 404)
-  t.equal((await fhir.send('GET', `/Patient/${idIn(three.response.location)}`)).status, 200)
+  t.equal((await fhir.send('GET', `/Patient/${parseVersionedId(three.response.location)}`)).status, 200)
   t.match(
     await send(fhir),
     { status: 200, resource: { type: 'transaction-response', entry: undefined } },
     'nothing to do'
   )
   t.match(
-    await fhir.send('POST', '/', bundle('transaction', entry('GET', 'Patient'))),
+    await fhir.send('POST', '/', buildBundle('transaction', buildEntry('GET', 'Patient'))),
     { status: 200 },
     'with a slash at the end'
   )
 }
 
-async function urns (t: Test, { fhir: join }: World): Promise<void> {
+async function testUrnReferences (t: Test, { fhir: join }: World): Promise<void> {
   const fhir = await join()
-  const answer = await send(
+  const result = await send(
     fhir,
-    entry(
+    buildEntry(
       'POST',
       'Observation',
-      observation(urn(1), {
-        performer: [{ reference: urn(2) }],
-        extension: [{ url: 'http://example.org/x', valueReference: { reference: urn(1) } }]
+      buildObservation(buildUrn(1), {
+        performer: [{ reference: buildUrn(2) }],
+        extension: [{ url: 'http://example.org/x', valueReference: { reference: buildUrn(1) } }]
       })
     ),
-    entry('POST', 'Patient', patient({ link: [{ other: { reference: urn(3) }, type: 'seealso' }] }), {
-      fullUrl: urn(1)
+    buildEntry('POST', 'Patient', buildPatient({ link: [{ other: { reference: buildUrn(3) }, type: 'seealso' }] }), {
+      fullUrl: buildUrn(1)
     }),
-    entry('POST', 'Practitioner', { resourceType: 'Practitioner' }, { fullUrl: urn(2) }),
-    entry('POST', 'Patient', patient({ link: [{ other: { reference: urn(1) }, type: 'seealso' }] }), {
-      fullUrl: urn(3)
+    buildEntry('POST', 'Practitioner', { resourceType: 'Practitioner' }, { fullUrl: buildUrn(2) }),
+    buildEntry('POST', 'Patient', buildPatient({ link: [{ other: { reference: buildUrn(1) }, type: 'seealso' }] }), {
+      fullUrl: buildUrn(3)
     })
   )
-  t.strictSame(statuses(answer), Array(4).fill('201 Created'))
-  const [about, first, practitioner, second] = answer.resource.entry.map(({ response }: any) => idIn(response.location))
+  t.strictSame(listStatuses(result), Array(4).fill('201 Created'))
+  const [about, first, practitioner, second] = result.resource.entry.map(({ response }: any) =>
+    parseVersionedId(response.location)
+  )
   t.match((await fhir.send('GET', `/Observation/${about}`)).resource, {
     subject: { reference: `Patient/${first}` },
     performer: [{ reference: `Practitioner/${practitioner}` }],
@@ -117,36 +119,36 @@ async function urns (t: Test, { fhir: join }: World): Promise<void> {
   t.match((await fhir.send('GET', `/Patient/${second}`)).resource, {
     link: [{ other: { reference: `Patient/${first}` } }]
   })
-  isRefused(
+  assertRejected(
     t,
-    await send(fhir, entry('POST', 'Observation', observation(urn(9)))),
+    await send(fhir, buildEntry('POST', 'Observation', buildObservation(buildUrn(9)))),
     { status: 422, code: 'business-rule', expression: ['Bundle.entry[0].resource.subject'] },
     'a urn of no entry'
   )
-  isRefused(
+  assertRejected(
     t,
     await send(
       fhir,
-      entry('POST', 'Patient', patient(), { fullUrl: urn(1) }),
-      entry('POST', 'Patient', patient(), { fullUrl: urn(1) })
+      buildEntry('POST', 'Patient', buildPatient(), { fullUrl: buildUrn(1) }),
+      buildEntry('POST', 'Patient', buildPatient(), { fullUrl: buildUrn(1) })
     ),
     400,
     'one urn for two entries'
   )
 }
 
-async function shown (t: Test, { fhir: join }: World): Promise<void> {
+async function testPreferReturn (t: Test, { fhir: join }: World): Promise<void> {
   const fhir = await join()
-  const wanted = async (prefer: string) =>
+  const sendPreferring = async (prefer: string) =>
     (
       await fhir.send(
         'POST',
         '',
-        bundle('transaction', entry('POST', 'Patient', patient()), entry('DELETE', 'Patient?identifier=none')),
+        buildBundle('transaction', buildEntry('POST', 'Patient', buildPatient()), buildEntry('DELETE', 'Patient?identifier=none')),
         { prefer }
       )
     ).resource.entry
-  t.match(await wanted('return=representation'), [
+  t.match(await sendPreferring('return=representation'), [
     {
       resource: { resourceType: 'Patient', name: [{ family: 'Byron' }], meta: { versionId: '1' } },
       response: { status: '201 Created' }
@@ -154,24 +156,24 @@ async function shown (t: Test, { fhir: join }: World): Promise<void> {
     { response: { status: '204 No Content' } }
   ])
   for (const prefer of ['return=minimal', 'respond-async']) {
-    t.equal((await wanted(prefer))[0].resource, undefined, prefer)
+    t.equal((await sendPreferring(prefer))[0].resource, undefined, prefer)
   }
 }
 
-async function criteriaReferences (t: Test, { fhir: join }: World): Promise<void> {
+async function testConditionalReferences (t: Test, { fhir: join }: World): Promise<void> {
   const [fhir, other] = [await join(), await join()]
-  const [id] = await stored(fhir, patient(mrn('1')), patient(mrn('2')), patient(mrn('2')))
-  await stored(other, patient(mrn('1')), patient(mrn('3')))
-  const answer = await send(
+  const [id] = await storeResources(fhir, buildPatient(buildMrn('1')), buildPatient(buildMrn('2')), buildPatient(buildMrn('2')))
+  await storeResources(other, buildPatient(buildMrn('1')), buildPatient(buildMrn('3')))
+  const response = await send(
     fhir,
-    entry(
+    buildEntry(
       'POST',
       'Observation',
-      observation(`Patient?${criteria('1')}`, { focus: [{ reference: `Patient?${criteria('1')}` }] })
+      buildObservation(`Patient?${buildCriteria('1')}`, { focus: [{ reference: `Patient?${buildCriteria('1')}` }] })
     )
   )
-  t.equal(statuses(answer)[0], '201 Created')
-  t.match((await fhir.send('GET', `/Observation/${idIn(answer.resource.entry[0].response.location)}`)).resource, {
+  t.equal(listStatuses(response)[0], '201 Created')
+  t.match((await fhir.send('GET', `/Observation/${parseVersionedId(response.resource.entry[0].response.location)}`)).resource, {
     subject: { reference: `Patient/${id}` },
     focus: [{ reference: `Patient/${id}` }]
   })
@@ -182,38 +184,38 @@ async function criteriaReferences (t: Test, { fhir: join }: World): Promise<void
   ] as const) {
     const refused = await send(
       fhir,
-      entry('POST', 'Patient', patient(mrn('new'))),
-      entry('POST', 'Observation', observation(`Patient?${criteria(value)}`))
+      buildEntry('POST', 'Patient', buildPatient(buildMrn('new'))),
+      buildEntry('POST', 'Observation', buildObservation(`Patient?${buildCriteria(value)}`))
     )
-    isRefused(t, refused, status, name)
+    assertRejected(t, refused, status, name)
   }
   for (const reference of [
     'Patient?nothing=1',
     'Patient?',
     'Patient?_tag=urn:clinigate:tenant%7Cx',
     'Patient?organization.name=x'
-  ]) { isRefused(t, await send(fhir, entry('POST', 'Observation', observation(reference))), 400, reference) }
-  isRefused(t, await send(fhir, entry('POST', 'Observation', observation('Nothing?x=1'))), 422, 'no type')
-  t.strictSame([await total(fhir), await total(fhir, 'Observation')], [3, 1], 'nothing of what was refused was written')
+  ]) { assertRejected(t, await send(fhir, buildEntry('POST', 'Observation', buildObservation(reference))), 400, reference) }
+  assertRejected(t, await send(fhir, buildEntry('POST', 'Observation', buildObservation('Nothing?x=1'))), 422, 'no type')
+  t.strictSame([await countRecords(fhir), await countRecords(fhir, 'Observation')], [3, 1], 'nothing of what was refused was written')
 }
 
-async function conditionals (t: Test, { fhir: join }: World): Promise<void> {
+async function testConditionalEntries (t: Test, { fhir: join }: World): Promise<void> {
   const fhir = await join()
-  const [there, gone] = await stored(fhir, patient(mrn('there')), patient(mrn('gone')))
-  const answer = await send(
+  const [there, gone] = await storeResources(fhir, buildPatient(buildMrn('there')), buildPatient(buildMrn('gone')))
+  const result = await send(
     fhir,
-    entry('POST', 'Patient', patient({ ...mrn('there'), active: true }), {
-      ifNoneExist: criteria('there'),
-      fullUrl: urn(1)
+    buildEntry('POST', 'Patient', buildPatient({ ...buildMrn('there'), active: true }), {
+      ifNoneExist: buildCriteria('there'),
+      fullUrl: buildUrn(1)
     }),
-    entry('POST', 'Patient', patient(mrn('new')), { ifNoneExist: criteria('new'), fullUrl: urn(2) }),
-    entry('POST', 'Observation', observation(urn(1))),
-    entry('POST', 'Observation', observation(urn(2))),
-    entry('DELETE', `Patient?${criteria('gone')}`),
-    entry('DELETE', `Patient?${criteria('none')}`),
-    entry('PUT', `Patient?${criteria('made')}`, patient(mrn('made')))
+    buildEntry('POST', 'Patient', buildPatient(buildMrn('new')), { ifNoneExist: buildCriteria('new'), fullUrl: buildUrn(2) }),
+    buildEntry('POST', 'Observation', buildObservation(buildUrn(1))),
+    buildEntry('POST', 'Observation', buildObservation(buildUrn(2))),
+    buildEntry('DELETE', `Patient?${buildCriteria('gone')}`),
+    buildEntry('DELETE', `Patient?${buildCriteria('none')}`),
+    buildEntry('PUT', `Patient?${buildCriteria('made')}`, buildPatient(buildMrn('made')))
   )
-  t.strictSame(statuses(answer), [
+  t.strictSame(listStatuses(result), [
     '200 OK',
     '201 Created',
     '201 Created',
@@ -222,8 +224,8 @@ async function conditionals (t: Test, { fhir: join }: World): Promise<void> {
     '204 No Content',
     '201 Created'
   ])
-  const [first, second, about, another] = answer.resource.entry.map(
-    ({ response }: any) => response.location && idIn(response.location)
+  const [first, second, about, another] = result.resource.entry.map(
+    ({ response }: any) => response.location && parseVersionedId(response.location)
   )
   t.equal(first, there)
   t.match((await fhir.send('GET', `/Patient/${there}`)).resource, { active: undefined, meta: { versionId: '1' } })
@@ -237,34 +239,34 @@ async function conditionals (t: Test, { fhir: join }: World): Promise<void> {
   t.equal((await fhir.send('GET', `/Patient/${gone}`)).status, 404)
   const changed = await send(
     fhir,
-    entry('PUT', `Patient?${criteria('made')}`, patient({ ...mrn('made'), active: true })),
-    patchEntry(`Patient?${criteria('new')}`, [{ op: 'add', path: '/gender', value: 'other' }])
+    buildEntry('PUT', `Patient?${buildCriteria('made')}`, buildPatient({ ...buildMrn('made'), active: true })),
+    buildPatchEntry(`Patient?${buildCriteria('new')}`, [{ op: 'add', path: '/gender', value: 'other' }])
   )
-  t.strictSame(statuses(changed), ['200 OK', '200 OK'])
-  t.match((await fhir.send('GET', `/Patient?${criteria('made')}`)).resource.entry[0].resource, {
+  t.strictSame(listStatuses(changed), ['200 OK', '200 OK'])
+  t.match((await fhir.send('GET', `/Patient?${buildCriteria('made')}`)).resource.entry[0].resource, {
     active: true,
     meta: { versionId: '2' }
   })
   t.match((await fhir.send('GET', `/Patient/${second}`)).resource, { gender: 'other' })
 }
 
-async function reads (t: Test, { fhir: join }: World): Promise<void> {
+async function testReads (t: Test, { fhir: join }: World): Promise<void> {
   const fhir = await join()
-  const [id, going] = await stored(fhir, patient(), patient(mrn('going')))
-  const answer = await send(fhir,
-    entry('GET', `Patient?${criteria('new')}`),
-    entry('GET', `Patient/${id}`),
-    entry('GET', `Patient/${going}`),
-    entry('POST', 'Patient', patient(mrn('new'))),
-    entry('PUT', `Patient/${id}`, patient({ active: true })),
-    entry('DELETE', `Patient/${going}`),
-    entry('GET', `Patient/${id}/_history/1`),
-    entry('GET', 'Patient?_summary=count'))
+  const [id, going] = await storeResources(fhir, buildPatient(), buildPatient(buildMrn('going')))
+  const response = await send(fhir,
+    buildEntry('GET', `Patient?${buildCriteria('new')}`),
+    buildEntry('GET', `Patient/${id}`),
+    buildEntry('GET', `Patient/${going}`),
+    buildEntry('POST', 'Patient', buildPatient(buildMrn('new'))),
+    buildEntry('PUT', `Patient/${id}`, buildPatient({ active: true })),
+    buildEntry('DELETE', `Patient/${going}`),
+    buildEntry('GET', `Patient/${id}/_history/1`),
+    buildEntry('GET', 'Patient?_summary=count'))
   t.strictSame(
-    statuses(answer).map(status => status.slice(0, 3)),
+    listStatuses(response).map(status => status.slice(0, 3)),
     ['200', '200', '404', '201', '200', '204', '200', '200']
   )
-  const [found, read, gone, , , , before, count] = answer.resource.entry
+  const [found, read, gone, , , , before, count] = response.resource.entry
   t.match(found.resource, { type: 'searchset', total: 1 })
   t.match(read.resource, { active: true })
   t.match(gone.response.outcome, { resourceType: 'OperationOutcome', issue: [{ code: 'not-found' }] })
@@ -272,150 +274,150 @@ async function reads (t: Test, { fhir: join }: World): Promise<void> {
   t.match(count.resource, { total: 2 })
 }
 
-async function allOrNone (t: Test, world: World): Promise<void> {
+async function testAtomicity (t: Test, world: World): Promise<void> {
   const fhir = await world.fhir()
-  const [id, referred] = await stored(fhir, patient(), patient(mrn('one')))
-  const [about] = await stored(fhir, observation(`Patient/${referred}`))
-  await stored(fhir, patient(mrn('two')), patient(mrn('two')))
-  const before = [await total(fhir), await total(fhir, 'Observation')]
-  const bad: ReadonlyArray<readonly [string, number, object]> = [
-    ['If-Match on an update', 412, entry('PUT', `Patient/${id}`, patient(), { ifMatch: 'W/"7"' })],
+  const [id, referred] = await storeResources(fhir, buildPatient(), buildPatient(buildMrn('one')))
+  const [about] = await storeResources(fhir, buildObservation(`Patient/${referred}`))
+  await storeResources(fhir, buildPatient(buildMrn('two')), buildPatient(buildMrn('two')))
+  const before = [await countRecords(fhir), await countRecords(fhir, 'Observation')]
+  const invalid: ReadonlyArray<readonly [string, number, object]> = [
+    ['If-Match on an update', 412, buildEntry('PUT', `Patient/${id}`, buildPatient(), { ifMatch: 'W/"7"' })],
     [
       'If-Match on a patch',
       412,
-      patchEntry(`Patient/${id}`, [{ op: 'add', path: '/active', value: false }], { ifMatch: 'W/"7"' })
+      buildPatchEntry(`Patient/${id}`, [{ op: 'add', path: '/active', value: false }], { ifMatch: 'W/"7"' })
     ],
-    ['If-Match on a delete', 412, entry('DELETE', `Patient/${id}`, undefined, { ifMatch: 'W/"7"' })],
-    ['an unknown record updated', 404, entry('PUT', 'Patient/no-such', patient())],
-    ['an unknown record deleted', 404, entry('DELETE', 'Patient/no-such')],
-    ['an unknown record patched', 404, patchEntry('Patient/no-such', [])],
-    ['an unknown record read', 404, entry('GET', 'Patient/no-such')],
-    ['a patch that does not apply', 422, patchEntry(`Patient/${id}`, [{ op: 'test', path: '/active', value: true }])],
-    ['a reference to nothing', 422, entry('POST', 'Observation', observation('Patient/no-such'))],
-    ['criteria that several meet', 412, entry('PUT', `Patient?${criteria('two')}`, patient())],
+    ['If-Match on a delete', 412, buildEntry('DELETE', `Patient/${id}`, undefined, { ifMatch: 'W/"7"' })],
+    ['an unknown record updated', 404, buildEntry('PUT', 'Patient/no-such', buildPatient())],
+    ['an unknown record deleted', 404, buildEntry('DELETE', 'Patient/no-such')],
+    ['an unknown record patched', 404, buildPatchEntry('Patient/no-such', [])],
+    ['an unknown record read', 404, buildEntry('GET', 'Patient/no-such')],
+    ['a patch that does not apply', 422, buildPatchEntry(`Patient/${id}`, [{ op: 'test', path: '/active', value: true }])],
+    ['a reference to nothing', 422, buildEntry('POST', 'Observation', buildObservation('Patient/no-such'))],
+    ['criteria that several meet', 412, buildEntry('PUT', `Patient?${buildCriteria('two')}`, buildPatient())],
     // The datastore's refusal of the whole does not say which conflict it was.
-    ['a create that several meet', 409, entry('POST', 'Patient', patient(), { ifNoneExist: criteria('two') })],
-    ['a delete that several meet', 412, entry('DELETE', `Patient?${criteria('two')}`)],
-    ['a patch that none meets', 404, patchEntry(`Patient?${criteria('none')}`, [])],
-    ['another id in the resource', 400, entry('PUT', `Patient/${id}`, patient({ id: 'other' }))],
-    ['one record twice', 400, entry('PUT', `Patient/${referred}`, patient())]
+    ['a create that several meet', 409, buildEntry('POST', 'Patient', buildPatient(), { ifNoneExist: buildCriteria('two') })],
+    ['a delete that several meet', 412, buildEntry('DELETE', `Patient?${buildCriteria('two')}`)],
+    ['a patch that none meets', 404, buildPatchEntry(`Patient?${buildCriteria('none')}`, [])],
+    ['another id in the resource', 400, buildEntry('PUT', `Patient/${id}`, buildPatient({ id: 'other' }))],
+    ['one record twice', 400, buildEntry('PUT', `Patient/${referred}`, buildPatient())]
   ]
-  for (const [name, status, wrong] of bad) {
-    const good = [
-      entry('POST', 'Patient', patient()),
-      entry('PUT', `Patient/${referred}`, patient({ active: true })),
-      entry('POST', 'Observation', observation(`Patient/${id}`))
+  for (const [name, status, wrong] of invalid) {
+    const valid = [
+      buildEntry('POST', 'Patient', buildPatient()),
+      buildEntry('PUT', `Patient/${referred}`, buildPatient({ active: true })),
+      buildEntry('POST', 'Observation', buildObservation(`Patient/${id}`))
     ]
-    const answer = await send(fhir, good[0]!, wrong, ...good.slice(1))
-    isRefused(t, answer, status, name)
-    const [place] = answer.resource.issue[0].expression ?? []
+    const response = await send(fhir, valid[0]!, wrong, ...valid.slice(1))
+    assertRejected(t, response, status, name)
+    const [path] = response.resource.issue[0].expression ?? []
     t.match(
-      place,
+      path,
       name === 'one record twice' ? /^Bundle\.entry\[2\]$/ : /^Bundle\.entry\[1\](?:\.resource\.subject)?$/,
       name
     )
   }
-  t.strictSame([await total(fhir), await total(fhir, 'Observation')], before, 'nothing was made or deleted')
+  t.strictSame([await countRecords(fhir), await countRecords(fhir, 'Observation')], before, 'nothing was made or deleted')
   for (const path of [`/Patient/${id}`, `/Patient/${referred}`, `/Observation/${about}`]) {
     t.match(await fhir.send('GET', path), { status: 200, headers: { etag: 'W/"1"' } }, 'nothing was changed')
   }
 }
 
-async function referredTo (t: Test, world: World): Promise<void> {
+async function testReferencedDelete (t: Test, world: World): Promise<void> {
   const fhir = await world.fhir()
-  const [id] = await stored(fhir, patient())
-  const [about] = await stored(fhir, observation(`Patient/${id}`))
-  const answer = await send(fhir, entry('POST', 'Patient', patient()), entry('DELETE', `Patient/${id}`))
-  isRefused(t, answer, 409, 'refused')
-  t.match(answer.resource.issue?.[0].expression, ['Bundle.entry[1]'])
-  t.equal(await total(fhir), 1, 'nothing was made or deleted')
+  const [id] = await storeResources(fhir, buildPatient())
+  const [about] = await storeResources(fhir, buildObservation(`Patient/${id}`))
+  const response = await send(fhir, buildEntry('POST', 'Patient', buildPatient()), buildEntry('DELETE', `Patient/${id}`))
+  assertRejected(t, response, 409, 'refused')
+  t.match(response.resource.issue?.[0].expression, ['Bundle.entry[1]'])
+  t.equal(await countRecords(fhir), 1, 'nothing was made or deleted')
   t.match(await fhir.send('GET', `/Observation/${about}`), { status: 200, headers: { etag: 'W/"1"' } })
 }
 
-async function badBundles (t: Test, { fhir: join }: World): Promise<void> {
+async function testInvalidBundles (t: Test, { fhir: join }: World): Promise<void> {
   const fhir = await join()
-  const good = entry('POST', 'Patient', patient())
+  const valid = buildEntry('POST', 'Patient', buildPatient())
   const bodies: ReadonlyArray<readonly [string, unknown]> = [
     ['no body', undefined],
-    ['no Bundle', patient()],
-    ['a list', [good]],
-    ['no type', { resourceType: 'Bundle', entry: [good] }],
-    ['another type', bundle('collection', good)],
-    ['a history', bundle('history', good)],
-    ['entry is no list', { resourceType: 'Bundle', type: 'transaction', entry: good }]
+    ['no Bundle', buildPatient()],
+    ['a list', [valid]],
+    ['no type', { resourceType: 'Bundle', entry: [valid] }],
+    ['another type', buildBundle('collection', valid)],
+    ['a history', buildBundle('history', valid)],
+    ['entry is no list', { resourceType: 'Bundle', type: 'transaction', entry: valid }]
   ]
-  for (const [name, body] of bodies) isRefused(t, await fhir.send('POST', '', body), 400, name)
-  isRefused(t, await fhir.send('POST', '?_x=1', bundle('transaction')), 400, 'a query')
+  for (const [name, body] of bodies) assertRejected(t, await fhir.send('POST', '', body), 400, name)
+  assertRejected(t, await fhir.send('POST', '?_x=1', buildBundle('transaction')), 400, 'a query')
   const entries: ReadonlyArray<readonly [string, number, unknown]> = [
     ['null', 400, null],
-    ['no request', 400, { resource: patient() }],
+    ['no request', 400, { resource: buildPatient() }],
     ['no url', 400, { request: { method: 'GET' } }],
-    ['lower case', 400, entry('post', 'Patient', patient())],
-    ['HEAD', 400, entry('HEAD', 'Patient')],
-    ['an unknown member', 400, { ...good, extension: [] }],
+    ['lower case', 400, buildEntry('post', 'Patient', buildPatient())],
+    ['HEAD', 400, buildEntry('HEAD', 'Patient')],
+    ['an unknown member', 400, { ...valid, extension: [] }],
     [
       'an unknown member of request',
       400,
-      { resource: patient(), request: { method: 'POST', url: 'Patient', extension: [] } }
+      { resource: buildPatient(), request: { method: 'POST', url: 'Patient', extension: [] } }
     ],
-    ['another server', 400, entry('GET', 'https://elsewhere.example/fhir/Patient/1')],
-    ['no type', 404, entry('POST', 'Nothing', { resourceType: 'Nothing' })],
-    ['another type than the URL', 400, entry('POST', 'Observation', patient())],
-    ['no resource', 400, entry('POST', 'Patient')],
-    ['a create with an id', 405, entry('POST', 'Patient/1', patient())],
-    ['an operation', 405, entry('POST', 'Patient/1/$meta-add', { resourceType: 'Parameters' })],
-    ['$everything', 405, entry('GET', 'Patient/1/$everything')],
-    ['a search by POST', 405, entry('POST', 'Patient/_search')],
-    ['a history', 405, entry('GET', 'Patient/1/_history')],
-    ['a Bundle', 405, entry('POST', '', bundle('batch', good))],
-    ['a step up', 404, entry('GET', '../Patient/1')],
+    ['another server', 400, buildEntry('GET', 'https://elsewhere.example/fhir/Patient/1')],
+    ['no type', 404, buildEntry('POST', 'Nothing', { resourceType: 'Nothing' })],
+    ['another type than the URL', 400, buildEntry('POST', 'Observation', buildPatient())],
+    ['no resource', 400, buildEntry('POST', 'Patient')],
+    ['a create with an id', 405, buildEntry('POST', 'Patient/1', buildPatient())],
+    ['an operation', 405, buildEntry('POST', 'Patient/1/$meta-add', { resourceType: 'Parameters' })],
+    ['$everything', 405, buildEntry('GET', 'Patient/1/$everything')],
+    ['a search by POST', 405, buildEntry('POST', 'Patient/_search')],
+    ['a history', 405, buildEntry('GET', 'Patient/1/_history')],
+    ['a Bundle', 405, buildEntry('POST', '', buildBundle('batch', valid))],
+    ['a step up', 404, buildEntry('GET', '../Patient/1')],
     ['a patch as a list', 400, { resource: [], request: { method: 'PATCH', url: 'Patient/1' } }],
-    ['a patch as Parameters', 415, entry('PATCH', 'Patient/1', { resourceType: 'Parameters' })],
-    ['ifMatch that is no tag', 400, entry('PUT', 'Patient/1', patient(), { ifMatch: '1' })],
-    ['an unknown parameter', 400, entry('GET', 'Patient?nothing=1')],
-    ['a misspelt criterion', 400, entry('POST', 'Patient', patient(), { ifNoneExist: 'nothing=1' })]
+    ['a patch as Parameters', 415, buildEntry('PATCH', 'Patient/1', { resourceType: 'Parameters' })],
+    ['ifMatch that is no tag', 400, buildEntry('PUT', 'Patient/1', buildPatient(), { ifMatch: '1' })],
+    ['an unknown parameter', 400, buildEntry('GET', 'Patient?nothing=1')],
+    ['a misspelt criterion', 400, buildEntry('POST', 'Patient', buildPatient(), { ifNoneExist: 'nothing=1' })]
   ]
   for (const [name, status, wrong] of entries) {
-    isRefused(t, await send(fhir, good, wrong as object), { status, expression: ['Bundle.entry[1]'] }, name)
+    assertRejected(t, await send(fhir, valid, wrong as object), { status, expression: ['Bundle.entry[1]'] }, name)
   }
-  t.equal(await total(fhir), 0, 'nothing was written')
+  t.equal(await countRecords(fhir), 0, 'nothing was written')
 }
 
-async function sizes (t: Test, { fhir: join }: World): Promise<void> {
+async function testMaxEntries (t: Test, { fhir: join }: World): Promise<void> {
   const fhir = await join()
   const entries = Array.from({ length: 1_000 }, (_, i) =>
-    entry('POST', 'Patient', { resourceType: 'Patient', name: [{ text: `${i}` }] })
+    buildEntry('POST', 'Patient', { resourceType: 'Patient', name: [{ text: `${i}` }] })
   )
-  isRefused(t, await send(fhir, ...entries, entry('GET', 'Patient')), 413, '1001')
-  t.equal(await total(fhir), 0)
-  const answer = await fhir.send('POST', '', bundle('transaction', ...entries), { prefer: 'return=representation' })
+  assertRejected(t, await send(fhir, ...entries, buildEntry('GET', 'Patient')), 413, '1001')
+  t.equal(await countRecords(fhir), 0)
+  const response = await fhir.send('POST', '', buildBundle('transaction', ...entries), { prefer: 'return=representation' })
   t.strictSame(
-    answer.resource.entry.map(({ resource }: any) => resource.name[0].text),
+    response.resource.entry.map(({ resource }: any) => resource.name[0].text),
     entries.map((_, i) => `${i}`),
     'in their order'
   )
-  t.equal(await total(fhir), 1_000)
+  t.equal(await countRecords(fhir), 1_000)
 }
 
-async function keptContent (t: Test, { fhir: join }: World): Promise<void> {
+async function testContentPreserved (t: Test, { fhir: join }: World): Promise<void> {
   const fhir = await join()
-  const [id] = await stored(fhir, patient())
+  const [id] = await storeResources(fhir, buildPatient())
   const text = JSON.stringify(
-    bundle(
+    buildBundle(
       'transaction',
-      entry(
+      buildEntry(
         'POST',
         `${fhirBase}/Observation`,
-        observation(`${fhirBase}/Patient/${id}`, { valueQuantity: { value: 'V' } })
+        buildObservation(`${fhirBase}/Patient/${id}`, { valueQuantity: { value: 'V' } })
       )
     )
   ).replace('"V"', '1.10')
-  const answer = await fhir.send('POST', '', text, { prefer: 'return=representation' })
-  t.equal(statuses(answer)[0], '201 Created')
-  t.match(answer.resource.entry[0].resource.subject, { reference: `Patient/${id}` })
-  t.match(answer.text, /"value":1\.10[,}]/)
+  const response = await fhir.send('POST', '', text, { prefer: 'return=representation' })
+  t.equal(listStatuses(response)[0], '201 Created')
+  t.match(response.resource.entry[0].resource.subject, { reference: `Patient/${id}` })
+  t.match(response.text, /"value":1\.10[,}]/)
   t.match(
-    (await fhir.send('GET', `/Observation/${idIn(answer.resource.entry[0].response.location)}`)).text,
+    (await fhir.send('GET', `/Observation/${parseVersionedId(response.resource.entry[0].response.location)}`)).text,
     /"value":\s*1\.10[,}]/
   )
 }

@@ -1,9 +1,9 @@
 import t from 'tap'
 import { startTestSandbox } from '../harness/sandbox.js'
-import { transactionsContract } from './transactions-contract.js'
+import { testTransactions } from './transactions-contract.js'
 import { openWorld } from './fixture.js'
 
 await t.test('on the sandbox', async t => {
   const sandbox = await startTestSandbox(t)
-  await transactionsContract(t, await openWorld(t, { url: sandbox.url, server: 'sandbox' }))
+  await testTransactions(t, await openWorld(t, { url: sandbox.url, server: 'sandbox' }))
 })

@@ -1,11 +1,11 @@
 import t from 'tap'
-import { realBackend } from '../harness/backend.js'
-import { validateContract } from './validate-contract.js'
+import { requireRealBackend } from '../harness/backend.js'
+import { testValidateOperation } from './validate-contract.js'
 import { openWorld } from './fixture.js'
 
 t.setTimeout(900_000)
 await t.test('$validate on the real FHIR server', async t => {
   t.setTimeout(600_000)
-  const { url } = realBackend()
-  await validateContract(t, await openWorld(t, { url, server: 'hapi' }), url)
+  const { url } = requireRealBackend()
+  await testValidateOperation(t, await openWorld(t, { url, server: 'hapi' }), url)
 })

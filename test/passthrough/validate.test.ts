@@ -1,17 +1,17 @@
 import t from 'tap'
 import { startTestSandbox } from '../harness/sandbox.js'
-import { validateRefusals } from './validate-contract.js'
-import { isRefused, openWorld, patient } from './fixture.js'
+import { testValidateRejections } from './validate-contract.js'
+import { assertRejected, openWorld, buildPatient } from './fixture.js'
 
 await t.test('on the sandbox', async t => {
   const sandbox = await startTestSandbox(t)
   const world = await openWorld(t, { url: sandbox.url, server: 'sandbox' })
-  await t.test('what is no resource to validate is refused', t => validateRefusals(t, world))
+  await t.test('what is no resource to validate is refused', t => testValidateRejections(t, world))
   await t.test('a datastore that does not validate is not taken for one that finds nothing', async t => {
     const { send } = await world.fhir()
-    isRefused(
+    assertRejected(
       t,
-      await send('POST', '/Patient/$validate', patient()),
+      await send('POST', '/Patient/$validate', buildPatient()),
       { status: 501, code: 'not-supported' },
       '$validate'
     )

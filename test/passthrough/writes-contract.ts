@@ -1,37 +1,37 @@
 import type { Test } from 'tap'
-import { fhirBase, isRefused, linkTo, listed, observation, patchType, patient, stored, type World } from './fixture.js'
+import { fhirBase, assertRejected, findLink, listRecords, buildObservation, patchType, buildPatient, storeResources, type World } from './fixture.js'
 
 /**
  * What single writes of raw FHIR must do, whichever FHIR server is behind the gateway:
  * http://hl7.org/fhir/R4/http.html#create
  */
-export async function writesContract (t: Test, world: World): Promise<void> {
-  await t.test('a create answers with the record, its version, time and place', t => creates(t, world))
+export async function testWrites (t: Test, world: World): Promise<void> {
+  await t.test('a create answers with the record, its version, time and place', t => testCreate(t, world))
   await t.test('numbers keep their text, and what R4 has but the gateway does not know is kept', t =>
-    keptContent(t, world)
+    testContentPreserved(t, world)
   )
-  await t.test('an update replaces the record, and never makes one', t => updates(t, world))
-  await t.test('a JSON Patch changes what it names and no more', t => patches(t, world))
-  await t.test('a delete ends the record, once', t => deletes(t, world))
-  await t.test('a record that others refer to is not deleted', t => referredTo(t, world))
-  await t.test('a change of another version than If-Match names is not made', t => demandedVersions(t, world))
-  await t.test('of many changes of one version at once, one is made', t => racingChanges(t, world))
-  await t.test('Prefer says what the answer to a write shows', t => preferences(t, world))
-  await t.test('a reference to the gateway\'s own address is stored as a relative one', t => ownAddresses(t, world))
+  await t.test('an update replaces the record, and never makes one', t => testUpdate(t, world))
+  await t.test('a JSON Patch changes what it names and no more', t => testPatch(t, world))
+  await t.test('a delete ends the record, once', t => testDelete(t, world))
+  await t.test('a record that others refer to is not deleted', t => testReferencedDelete(t, world))
+  await t.test('a change of another version than If-Match names is not made', t => testIfMatch(t, world))
+  await t.test('of many changes of one version at once, one is made', t => testConcurrentChanges(t, world))
+  await t.test('Prefer says what the answer to a write shows', t => testPreferHeader(t, world))
+  await t.test('a reference to the gateway\'s own address is stored as a relative one', t => testOwnAddresses(t, world))
   await t.test('a reference that leads to no record of the organization is refused by its path', t =>
-    badReferences(t, world)
+    testInvalidReferences(t, world)
   )
   await t.test('a body that is no resource of the type in the URL is refused, and nothing is written', t =>
-    badBodies(t, world)
+    testInvalidBodies(t, world)
   )
 }
 
-async function creates (t: Test, { fhir: join }: World): Promise<void> {
+async function testCreate (t: Test, { fhir: join }: World): Promise<void> {
   const { send } = await join()
   const created = await send(
     'POST',
     '/Patient',
-    patient({ id: 'mine', meta: { versionId: '7', lastUpdated: '1999-01-01T00:00:00Z' } })
+    buildPatient({ id: 'mine', meta: { versionId: '7', lastUpdated: '1999-01-01T00:00:00Z' } })
   )
   const { id, meta: { lastUpdated, versionId } } = created.resource
   t.match(created, {
@@ -43,27 +43,27 @@ async function creates (t: Test, { fhir: join }: World): Promise<void> {
       'content-type': 'application/fhir+json; charset=utf-8'
     }
   })
-  t.match(created.resource, patient())
+  t.match(created.resource, buildPatient())
   t.not(id, 'mine', 'the server chooses the id')
   t.equal(versionId, '1')
   t.ok(Date.parse(lastUpdated) > Date.parse('2024-01-01'), 'and the time')
-  t.equal((await send('POST', '/Patient', patient(), { 'content-type': 'application/json' })).status, 201)
+  t.equal((await send('POST', '/Patient', buildPatient(), { 'content-type': 'application/json' })).status, 201)
   t.equal(
     (
-      await send('POST', '/Patient', patient(), {
+      await send('POST', '/Patient', buildPatient(), {
         'content-type': 'application/fhir+json; fhirVersion=4.0; charset=UTF-8'
       })
     ).status,
     201
   )
   for (const query of ['?_cascade=delete', '?x=1']) {
-    isRefused(t, await send('POST', `/Patient${query}`, patient()), 400, query)
+    assertRejected(t, await send('POST', `/Patient${query}`, buildPatient()), 400, query)
   }
 }
 
-async function keptContent (t: Test, { fhir: join }: World): Promise<void> {
+async function testContentPreserved (t: Test, { fhir: join }: World): Promise<void> {
   const fhir = await join()
-  const [id] = await stored(fhir, patient())
+  const [id] = await storeResources(fhir, buildPatient())
   const text =
     `{"resourceType":"Observation","status":"final","code":{"text":"weight"},"subject":{"reference":"Patient/${id}"},"valueQuantity":{"value":1.10,"unit":"kg"},` +
     '"component":[{"code":{"text":"a"},"valueQuantity":{"value":100.00}},{"code":{"text":"b"},"valueQuantity":{"value":0.000000100}}],' +
@@ -71,16 +71,16 @@ async function keptContent (t: Test, { fhir: join }: World): Promise<void> {
   const created = await fhir.send('POST', '/Observation', text)
   t.equal(created.status, 201)
   const path = `/Observation/${created.resource.id}`
-  const shown = {
+  const responses = {
     read: await fhir.send('GET', path),
     created,
     found: await fhir.send('GET', `/Observation?_id=${created.resource.id}`)
   }
-  for (const [name, answer] of Object.entries(shown)) {
-    for (const number of ['1.10', '100.00', '2.50']) t.ok(answer.text.includes(`:${number}`), `${name}: ${number}`)
+  for (const [name, response] of Object.entries(responses)) {
+    for (const number of ['1.10', '100.00', '2.50']) t.ok(response.text.includes(`:${number}`), `${name}: ${number}`)
     const {
       resource: { extension, note, _status }
-    } = { resource: answer.resource.entry?.[0].resource ?? answer.resource }
+    } = { resource: response.resource.entry?.[0].resource ?? response.resource }
     t.match(
       { extension, note, _status },
       {
@@ -103,16 +103,16 @@ async function keptContent (t: Test, { fhir: join }: World): Promise<void> {
   }
 }
 
-async function updates (t: Test, { fhir: join }: World): Promise<void> {
+async function testUpdate (t: Test, { fhir: join }: World): Promise<void> {
   const { send, tenantId } = await join()
   const { id } = (
     await send(
       'POST',
       '/Patient',
-      patient({ gender: 'female', meta: { tag: [{ system: 'http://ward', code: '7' }] } })
+      buildPatient({ gender: 'female', meta: { tag: [{ system: 'http://ward', code: '7' }] } })
     )
   ).resource
-  const updated = await send('PUT', `/Patient/${id}`, patient({ id, active: true }))
+  const updated = await send('PUT', `/Patient/${id}`, buildPatient({ id, active: true }))
   t.match(updated, {
     status: 200,
     headers: {
@@ -126,22 +126,22 @@ async function updates (t: Test, { fhir: join }: World): Promise<void> {
   t.match(await send('GET', `/Patient/${id}`), { resource: { active: true, gender: undefined } })
   t.equal(updated.resource.meta.tag.filter(({ system }: any) => system === 'urn:clinigate:tenant').length, 1)
   t.match(updated.resource.meta.tag.find(({ system }: any) => system === 'urn:clinigate:tenant'), { code: tenantId })
-  isRefused(t, await send('PUT', `/Patient/${id}`, patient({ id: 'other' })), 400, 'another id')
+  assertRejected(t, await send('PUT', `/Patient/${id}`, buildPatient({ id: 'other' })), 400, 'another id')
   for (const [path, body] of [
-    ['/Patient/chosen-by-me', patient({ id: 'chosen-by-me' })],
-    ['/Patient/4711000', patient({ id: '4711000' })],
-    [`/Observation/${id}`, observation(`Patient/${id}`, { id })]
+    ['/Patient/chosen-by-me', buildPatient({ id: 'chosen-by-me' })],
+    ['/Patient/4711000', buildPatient({ id: '4711000' })],
+    [`/Observation/${id}`, buildObservation(`Patient/${id}`, { id })]
   ] as const) {
-    isRefused(t, await send('PUT', path, body), { status: 404, code: 'not-found' }, path)
+    assertRejected(t, await send('PUT', path, body), { status: 404, code: 'not-found' }, path)
     t.equal((await send('GET', path)).status, 404, path)
   }
   await send('DELETE', `/Patient/${id}`)
-  isRefused(t, await send('PUT', `/Patient/${id}`, patient({ id })), 404, 'a deleted record does not come back')
+  assertRejected(t, await send('PUT', `/Patient/${id}`, buildPatient({ id })), 404, 'a deleted record does not come back')
 }
 
-async function patches (t: Test, { fhir: join }: World): Promise<void> {
+async function testPatch (t: Test, { fhir: join }: World): Promise<void> {
   const { send } = await join()
-  const { id } = (await send('POST', '/Patient', patient({ gender: 'female', birthDate: '1990-03' }))).resource
+  const { id } = (await send('POST', '/Patient', buildPatient({ gender: 'female', birthDate: '1990-03' }))).resource
   const patch = (operations: unknown, headers: Readonly<Record<string, string>> = patchType) =>
     send('PATCH', `/Patient/${id}`, operations, headers)
   t.match(
@@ -172,8 +172,10 @@ async function patches (t: Test, { fhir: join }: World): Promise<void> {
     [400, [{ op: 'invent', path: '/gender' }]],
     [400, { gender: 'male' }]
   ]
-  for (const [status, operations] of refused) isRefused(t, await patch(operations), status, JSON.stringify(operations))
-  isRefused(t, await send('PATCH', '/Patient/no-such', [{ op: 'remove', path: '/gender' }], patchType), 404, 'unknown')
+  for (const [status, operations] of refused) {
+    assertRejected(t, await patch(operations), status, JSON.stringify(operations))
+  }
+  assertRejected(t, await send('PATCH', '/Patient/no-such', [{ op: 'remove', path: '/gender' }], patchType), 404, 'unknown')
   t.match(
     await send('GET', `/Patient/${id}`),
     { resource: { gender: 'other', meta: { versionId: '2' } } },
@@ -189,87 +191,87 @@ async function patches (t: Test, { fhir: join }: World): Promise<void> {
   )
 }
 
-async function deletes (t: Test, { fhir: join }: World): Promise<void> {
+async function testDelete (t: Test, { fhir: join }: World): Promise<void> {
   const { send } = await join()
-  const { id } = (await send('POST', '/Patient', patient())).resource
+  const { id } = (await send('POST', '/Patient', buildPatient())).resource
   for (const query of ['?_cascade=delete', '?_expunge=true', '?x=1']) {
-    isRefused(t, await send('DELETE', `/Patient/${id}${query}`), 400, query)
+    assertRejected(t, await send('DELETE', `/Patient/${id}${query}`), 400, query)
   }
   t.match(await send('DELETE', `/Patient/${id}`), { status: 204, text: '', headers: { 'content-type': undefined } })
   t.equal((await send('GET', `/Patient/${id}`)).status, 404)
   t.equal((await send('GET', '/Patient')).resource.total, 0)
-  isRefused(t, await send('DELETE', `/Patient/${id}`), 404, 'again')
-  isRefused(t, await send('DELETE', '/Patient/no-such'), 404, 'unknown')
+  assertRejected(t, await send('DELETE', `/Patient/${id}`), 404, 'again')
+  assertRejected(t, await send('DELETE', '/Patient/no-such'), 404, 'unknown')
 }
 
-async function referredTo (t: Test, { fhir: join }: World): Promise<void> {
+async function testReferencedDelete (t: Test, { fhir: join }: World): Promise<void> {
   const fhir = await join()
-  const [id] = await stored(fhir, patient())
-  const [referrer] = await stored(fhir, observation(`Patient/${id}`))
-  const answer = await fhir.send('DELETE', `/Patient/${id}`)
-  isRefused(t, answer, { status: 409, code: 'conflict' }, 'referred to')
-  t.match(answer.resource.issue, [{ code: 'conflict', diagnostics: `Observation/${referrer}: delete it first.` }])
+  const [id] = await storeResources(fhir, buildPatient())
+  const [referrer] = await storeResources(fhir, buildObservation(`Patient/${id}`))
+  const response = await fhir.send('DELETE', `/Patient/${id}`)
+  assertRejected(t, response, { status: 409, code: 'conflict' }, 'referred to')
+  t.match(response.resource.issue, [{ code: 'conflict', diagnostics: `Observation/${referrer}: delete it first.` }])
   await fhir.send('DELETE', `/Observation/${referrer}`)
   t.equal((await fhir.send('DELETE', `/Patient/${id}`)).status, 204)
 }
 
-async function demandedVersions (t: Test, { fhir: join }: World): Promise<void> {
+async function testIfMatch (t: Test, { fhir: join }: World): Promise<void> {
   const { send } = await join()
-  const { id } = (await send('POST', '/Patient', patient())).resource
+  const { id } = (await send('POST', '/Patient', buildPatient())).resource
   const path = `/Patient/${id}`
   const remove = [{ op: 'remove', path: '/gender' }]
-  await send('PUT', path, patient({ id, gender: 'female' }))
-  const demanding = (tag: string) => ({ 'if-match': tag })
+  await send('PUT', path, buildPatient({ id, gender: 'female' }))
+  const withIfMatch = (tag: string) => ({ 'if-match': tag })
   for (const tag of ['W/"1"', '"1"', 'W/"3"', 'W/"x"', 'W/"99999999999999999999"']) {
-    isRefused(t, await send('PUT', path, patient({ id }), demanding(tag)), 412, `PUT ${tag}`)
-    isRefused(t, await send('PATCH', path, remove, { ...patchType, ...demanding(tag) }), 412, `PATCH ${tag}`)
-    isRefused(t, await send('DELETE', path, undefined, demanding(tag)), 412, `DELETE ${tag}`)
+    assertRejected(t, await send('PUT', path, buildPatient({ id }), withIfMatch(tag)), 412, `PUT ${tag}`)
+    assertRejected(t, await send('PATCH', path, remove, { ...patchType, ...withIfMatch(tag) }), 412, `PATCH ${tag}`)
+    assertRejected(t, await send('DELETE', path, undefined, withIfMatch(tag)), 412, `DELETE ${tag}`)
   }
   for (const tag of ['2', 'two', '', 'W/"', 'W/"2", W/"3"']) {
-    isRefused(t, await send('PUT', path, patient({ id }), demanding(tag)), 400, `no entity tag: ${tag}`)
+    assertRejected(t, await send('PUT', path, buildPatient({ id }), withIfMatch(tag)), 400, `no entity tag: ${tag}`)
   }
   t.match(await send('GET', path), { headers: { etag: 'W/"2"' }, resource: { gender: 'female' } }, 'nothing was done')
-  t.match(await send('PUT', path, patient({ id, gender: 'other' }), demanding('W/"2"')), {
+  t.match(await send('PUT', path, buildPatient({ id, gender: 'other' }), withIfMatch('W/"2"')), {
     status: 200,
     headers: { etag: 'W/"3"' }
   })
-  t.match(await send('PATCH', path, remove, { ...patchType, ...demanding('"3"') }), {
+  t.match(await send('PATCH', path, remove, { ...patchType, ...withIfMatch('"3"') }), {
     status: 200,
     headers: { etag: 'W/"4"' }
   })
-  t.match(await send('PUT', path, patient({ id, active: true }), demanding('*')), {
+  t.match(await send('PUT', path, buildPatient({ id, active: true }), withIfMatch('*')), {
     status: 200,
     headers: { etag: 'W/"5"' }
   })
-  t.equal((await send('DELETE', path, undefined, demanding('W/"5"'))).status, 204)
+  t.equal((await send('DELETE', path, undefined, withIfMatch('W/"5"'))).status, 204)
   for (const tag of ['W/"5"', 'W/"6"', '*']) {
-    isRefused(t, await send('PUT', path, patient({ id }), demanding(tag)), 404, `of a deleted record: ${tag}`)
+    assertRejected(t, await send('PUT', path, buildPatient({ id }), withIfMatch(tag)), 404, `of a deleted record: ${tag}`)
   }
 }
 
-async function racingChanges (t: Test, { fhir: join }: World): Promise<void> {
+async function testConcurrentChanges (t: Test, { fhir: join }: World): Promise<void> {
   const { send } = await join()
-  const { id } = (await send('POST', '/Patient', patient())).resource
-  const answers = await Promise.all(
+  const { id } = (await send('POST', '/Patient', buildPatient())).resource
+  const responses = await Promise.all(
     Array.from({ length: 6 }, (_, i) =>
-      send('PUT', `/Patient/${id}`, patient({ id, name: [{ text: `change ${i}` }] }), { 'if-match': 'W/"1"' })
+      send('PUT', `/Patient/${id}`, buildPatient({ id, name: [{ text: `change ${i}` }] }), { 'if-match': 'W/"1"' })
     )
   )
-  t.strictSame(answers.map(({ status }) => status).sort(), [200, 412, 412, 412, 412, 412])
-  const made = answers.findIndex(({ status }) => status === 200)
+  t.strictSame(responses.map(({ status }) => status).sort(), [200, 412, 412, 412, 412, 412])
+  const made = responses.findIndex(({ status }) => status === 200)
   t.match(await send('GET', `/Patient/${id}`), {
     headers: { etag: 'W/"2"' },
     resource: { name: [{ text: `change ${made}` }] }
   })
 }
 
-async function preferences (t: Test, { fhir: join }: World): Promise<void> {
+async function testPreferHeader (t: Test, { fhir: join }: World): Promise<void> {
   const { send } = await join()
-  const { id } = (await send('POST', '/Patient', patient())).resource
+  const { id } = (await send('POST', '/Patient', buildPatient())).resource
   const writes = [
-    (headers: Readonly<Record<string, string>>) => send('POST', '/Patient', patient(), headers),
+    (headers: Readonly<Record<string, string>>) => send('POST', '/Patient', buildPatient(), headers),
     (headers: Readonly<Record<string, string>>) =>
-      send('PUT', `/Patient/${id}`, patient({ id, name: [{ text: JSON.stringify(headers) }] }), headers),
+      send('PUT', `/Patient/${id}`, buildPatient({ id, name: [{ text: JSON.stringify(headers) }] }), headers),
     (headers: Readonly<Record<string, string>>) =>
       send('PATCH', `/Patient/${id}`, [{ op: 'add', path: '/name/0/given', value: [JSON.stringify(headers)] }], {
         ...patchType,
@@ -308,13 +310,13 @@ async function preferences (t: Test, { fhir: join }: World): Promise<void> {
   )
 }
 
-async function ownAddresses (t: Test, { fhir: join }: World): Promise<void> {
+async function testOwnAddresses (t: Test, { fhir: join }: World): Promise<void> {
   const fhir = await join()
-  const [id] = await stored(fhir, patient())
+  const [id] = await storeResources(fhir, buildPatient())
   const { status, resource } = await fhir.send(
     'POST',
     '/Observation',
-    observation(`${fhirBase}/Patient/${id}`, { note: [{ text: `${fhirBase}/Patient/${id}` }] })
+    buildObservation(`${fhirBase}/Patient/${id}`, { note: [{ text: `${fhirBase}/Patient/${id}` }] })
   )
   t.strictSame(
     [status, resource.subject.reference, resource.note[0].text],
@@ -325,18 +327,18 @@ async function ownAddresses (t: Test, { fhir: join }: World): Promise<void> {
     await fhir.send(
       'PUT',
       `/Observation/${resource.id}`,
-      observation(`${fhirBase}/Patient/${id}`, { id: resource.id, status: 'amended' })
+      buildObservation(`${fhirBase}/Patient/${id}`, { id: resource.id, status: 'amended' })
     ),
     { resource: { subject: { reference: `Patient/${id}` } } }
   )
   const found = await fhir.send('GET', `/Observation?subject=${encodeURIComponent(`${fhirBase}/Patient/${id}`)}`)
-  t.strictSame(listed(found), [`Observation/${resource.id}`])
-  t.match(linkTo(found, 'self'), /subject=/)
+  t.strictSame(listRecords(found), [`Observation/${resource.id}`])
+  t.match(findLink(found, 'self'), /subject=/)
 }
 
-async function badReferences (t: Test, { fhir: join }: World): Promise<void> {
+async function testInvalidReferences (t: Test, { fhir: join }: World): Promise<void> {
   const fhir = await join()
-  const [id, gone] = await stored(fhir, patient(), patient())
+  const [id, gone] = await storeResources(fhir, buildPatient(), buildPatient())
   await fhir.send('DELETE', `/Patient/${gone}`)
   for (const reference of [
     'Patient/no-such',
@@ -347,23 +349,23 @@ async function badReferences (t: Test, { fhir: join }: World): Promise<void> {
     '#inner',
     `./Patient/${id}`
   ]) {
-    const answer = await fhir.send('POST', '/Observation', observation(reference))
-    isRefused(t, answer, { status: 422, code: 'business-rule', expression: ['Observation.subject'] }, reference)
-    t.notOk(answer.text.includes(reference), reference)
+    const response = await fhir.send('POST', '/Observation', buildObservation(reference))
+    assertRejected(t, response, { status: 422, code: 'business-rule', expression: ['Observation.subject'] }, reference)
+    t.notOk(response.text.includes(reference), reference)
   }
   t.equal((await fhir.send('GET', '/Observation')).resource.total, 0)
 }
 
-async function badBodies (t: Test, { fhir: join }: World): Promise<void> {
+async function testInvalidBodies (t: Test, { fhir: join }: World): Promise<void> {
   const { send } = await join()
   const bodies: ReadonlyArray<readonly [string, unknown]> = [
-    ['another type', observation('Patient/1')],
+    ['another type', buildObservation('Patient/1')],
     ['no type', { name: [] }],
-    ['a list', [patient()]],
+    ['a list', [buildPatient()]],
     ['null', 'null'],
     ['a text', '"Patient"'],
     ['nothing', undefined],
-    ['meta as a text', patient({ meta: 'x' })]
+    ['meta as a text', buildPatient({ meta: 'x' })]
   ]
   for (const [name, body] of bodies) {
     t.match(
@@ -379,7 +381,7 @@ async function badBodies (t: Test, { fhir: join }: World): Promise<void> {
     "{'resourceType':'Patient'}",
     '   '
   ]) {
-    isRefused(t, await send('POST', '/Patient', body), { status: 400, code: 'structure' }, body)
+    assertRejected(t, await send('POST', '/Patient', body), { status: 400, code: 'structure' }, body)
   }
   t.equal((await send('GET', '/Patient')).resource.total, 0)
 }

@@ -1,10 +1,10 @@
 import t from 'tap'
-import { realBackend } from '../harness/backend.js'
-import { writesContract } from './writes-contract.js'
+import { requireRealBackend } from '../harness/backend.js'
+import { testWrites } from './writes-contract.js'
 import { openWorld } from './fixture.js'
 
 // The whole file, which the runner would else end after two minutes.
 t.setTimeout(900_000)
 await t.test('on the real FHIR server', async t =>
-  writesContract(t, await openWorld(t, { url: realBackend().url, server: 'hapi' }))
+  testWrites(t, await openWorld(t, { url: requireRealBackend().url, server: 'hapi' }))
 )

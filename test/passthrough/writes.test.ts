@@ -1,9 +1,9 @@
 import t from 'tap'
 import { startTestSandbox } from '../harness/sandbox.js'
-import { writesContract } from './writes-contract.js'
+import { testWrites } from './writes-contract.js'
 import { openWorld } from './fixture.js'
 
 await t.test('on the sandbox', async t => {
   const sandbox = await startTestSandbox(t)
-  await writesContract(t, await openWorld(t, { url: sandbox.url, server: 'sandbox' }))
+  await testWrites(t, await openWorld(t, { url: sandbox.url, server: 'sandbox' }))
 })

@@ -1,21 +1,21 @@
 import type { Test } from 'tap'
-import { clientOf, unlimitedPlans, type Client } from '../harness/client.js'
-import { fhirServer } from '../harness/fhir-server.js'
+import { createGatewayClient, unlimitedPlans, type Client } from '../harness/client.js'
+import { createFhirClient } from '../harness/fhir-server.js'
 import { startGateway } from '../harness/gateway.js'
 import { startWatched } from '../harness/recording-backend.js'
-import { importer } from '../jobs/importing.js'
+import { createImporter } from '../jobs/importing.js'
 
 /** Bare ids of every type that a reference may lead to, by single requests and by import. */
-export async function bareIdsContract (t: Test, fhirUrl: string): Promise<void> {
+export async function testBareIds (t: Test, fhirUrl: string): Promise<void> {
   const watched = await startWatched(fhirUrl.replace(/\/$/, ''))
   t.after(() => watched.close())
   const gateway = await startGateway(t, { fhirUrl: watched.url, plans: unlimitedPlans })
-  const client = await clientOf(gateway)
-  const ids = await targetsOf(client)
+  const client = await createGatewayClient(gateway)
+  const ids = await createTargets(client)
   const { patientId } = ids
 
   await t.test('a bare id of another type than the usual one becomes a reference, and the filter finds it', async t => {
-    for (const [path, body, field, expected] of bodiesWith(ids)) {
+    for (const [path, body, field, expected] of buildCases(ids)) {
       const created = await client.send('POST', path, body)
       t.equal(created.status, 201, `${path}: ${created.text}`)
       const shown = field.split('.').reduce((value: any, name) => value?.[name], created.data)
@@ -31,8 +31,11 @@ export async function bareIdsContract (t: Test, fhirUrl: string): Promise<void> 
   await t.test('ten bare ids of several types cost one call more than ten of the first', async t => {
     const others = ['Location', 'Device', 'HealthcareService']
     const types = [...others, 'PractitionerRole', 'RelatedPerson', 'Patient', ...others]
-    const callsWith = async (nameOf: (actor: string) => string): Promise<number> => {
-      const stored = await fhirServer(fhirUrl).storeAll(client.tenantId, types.map(resourceType => ({ resourceType })))
+    const countCallsWith = async (nameOf: (actor: string) => string): Promise<number> => {
+      const stored = await createFhirClient(fhirUrl).storeAll(
+        client.tenantId,
+        types.map(resourceType => ({ resourceType }))
+      )
       const actors = stored.map((id, at) => `${types[at]}/${id}`)
       watched.seen.length = 0
       const actorIds = [...actors.map(nameOf), ids.practitionerId]
@@ -41,8 +44,8 @@ export async function bareIdsContract (t: Test, fhirUrl: string): Promise<void> 
       t.same(data.actorIds, [...actors, ids.practitionerId])
       return watched.seen.length
     }
-    const typed = await callsWith(actor => actor)
-    const bare = await callsWith(actor => actor.split('/')[1]!)
+    const typed = await countCallsWith(actor => actor)
+    const bare = await countCallsWith(actor => actor.split('/')[1]!)
     t.equal(bare, 3, 'the look-up of the first type, one among the others, and the create')
     t.ok(bare <= typed, `${typed} with types`)
     watched.seen.length = 0
@@ -72,7 +75,7 @@ export async function bareIdsContract (t: Test, fhirUrl: string): Promise<void> 
   })
 
   await t.test('another organization’s record is found by no bare id', async t => {
-    const other = await clientOf(gateway)
+    const other = await createGatewayClient(gateway)
     const { status, body } = await other.send('POST', 'schedules', { actorIds: [ids.locationId] })
     t.equal(status, 422)
     t.match(body.issues, [{ code: 'not-found', expression: ['actorIds[0]'] }])
@@ -80,7 +83,7 @@ export async function bareIdsContract (t: Test, fhirUrl: string): Promise<void> 
 
   await t.test('lines of an import name by bare ids stored records, and lines after them, of other types', async t => {
     const { secret } = await gateway.createKey({ tenantId: client.tenantId })
-    const lines = importer(gateway, secret)
+    const lines = createImporter(gateway, secret)
     const { results } = await lines.run([
       { resourceType: 'Schedule', updatedAt: '2026-01-01T00:00:00Z', id: 's1', actorIds: [ids.locationId] },
       { resourceType: 'Schedule', updatedAt: '2026-01-01T00:00:00Z', id: 's2', actorIds: ['l1'] },
@@ -88,9 +91,9 @@ export async function bareIdsContract (t: Test, fhirUrl: string): Promise<void> 
       { resourceType: 'Location', id: 'l1' }
     ])
     t.same(results.map(({ status }) => status), ['created', 'created', 'failed', 'created'], JSON.stringify(results))
-    const actors = async (id: string) => (await client.send('GET', `schedules/${id}`)).data.actorIds
-    t.same(await actors(results[0]!.id!), [`Location/${ids.locationId}`])
-    t.same(await actors(results[1]!.id!), [`Location/${results[3]!.id}`])
+    const fetchActorIds = async (id: string) => (await client.send('GET', `schedules/${id}`)).data.actorIds
+    t.same(await fetchActorIds(results[0]!.id!), [`Location/${ids.locationId}`])
+    t.same(await fetchActorIds(results[1]!.id!), [`Location/${results[3]!.id}`])
     t.match(results[2], { field: 'actorIds[0]' })
     const dry = await lines.run(
       [{ resourceType: 'Schedule', updatedAt: '2026-01-01T00:00:00Z', actorIds: [ids.deviceId] }],
@@ -101,8 +104,8 @@ export async function bareIdsContract (t: Test, fhirUrl: string): Promise<void> 
 
   await t.test('lines of an import name by ids in fields for names stored records, lines, or neither', async t => {
     const { secret } = await gateway.createKey({ tenantId: client.tenantId })
-    const lines = importer(gateway, secret)
-    const lab = (id: string, performer: string) => ({
+    const lines = createImporter(gateway, secret)
+    const buildReport = (id: string, performer: string) => ({
       resourceType: 'DiagnosticReport',
       updatedAt: '2026-01-01T00:00:00Z',
       id,
@@ -110,43 +113,43 @@ export async function bareIdsContract (t: Test, fhirUrl: string): Promise<void> 
       patientId,
       performer
     })
-    const performersOf = async ({ id }: { readonly id?: string }) =>
+    const fetchPerformers = async ({ id }: { readonly id?: string }) =>
       (await client.send('GET', `fhir/DiagnosticReport/${id}`)).body.performer
     const { results } = await lines.run([
-      lab('n1', ids.practitionerId),
-      lab('n2', 'Smith'),
-      lab('n3', 'p1'),
-      lab('n4', `Organization/${ids.organizationId}`),
+      buildReport('n1', ids.practitionerId),
+      buildReport('n2', 'Smith'),
+      buildReport('n3', 'p1'),
+      buildReport('n4', `Organization/${ids.organizationId}`),
       { resourceType: 'Practitioner', id: 'p1', name: [{ family: 'Clarke' }] }
     ])
     t.ok(results.every(({ status }) => status === 'created'), JSON.stringify(results))
-    t.match(await performersOf(results[0]!), [{ reference: `Practitioner/${ids.practitionerId}` }])
-    t.same(await performersOf(results[1]!), [{ display: 'Smith' }])
-    t.match(await performersOf(results[2]!), [{ reference: `Practitioner/${results[4]!.id}` }])
-    t.match(await performersOf(results[3]!), [{ reference: `Organization/${ids.organizationId}` }])
-    const again = await lines.run([lab('n1', ids.organizationId)])
+    t.match(await fetchPerformers(results[0]!), [{ reference: `Practitioner/${ids.practitionerId}` }])
+    t.same(await fetchPerformers(results[1]!), [{ display: 'Smith' }])
+    t.match(await fetchPerformers(results[2]!), [{ reference: `Practitioner/${results[4]!.id}` }])
+    t.match(await fetchPerformers(results[3]!), [{ reference: `Organization/${ids.organizationId}` }])
+    const again = await lines.run([buildReport('n1', ids.organizationId)])
     t.match(again.results, [{ status: 'updated', id: results[0]!.id }])
-    t.match(await performersOf(results[0]!), [{ reference: `Organization/${ids.organizationId}` }], 'and in a change')
+    t.match(await fetchPerformers(results[0]!), [{ reference: `Organization/${ids.organizationId}` }], 'and in a change')
 
-    const callsFor = async (prefix: string, performer: string): Promise<number> => {
+    const countCallsFor = async (prefix: string, performer: string): Promise<number> => {
       watched.seen.length = 0
-      await lines.run(Array.from({ length: 50 }, (_, i) => lab(`${prefix}${i}`, performer)))
+      await lines.run(Array.from({ length: 50 }, (_, i) => buildReport(`${prefix}${i}`, performer)))
       return watched.seen.length
     }
-    const named = await callsFor('a', 'Dr. Smith')
-    t.ok((await callsFor('b', ids.practitionerId)) <= named + 2, 'one look-up for all lines of a batch')
+    const named = await countCallsFor('a', 'Dr. Smith')
+    t.ok((await countCallsFor('b', ids.practitionerId)) <= named + 2, 'one look-up for all lines of a batch')
 
-    const other = await clientOf(gateway)
+    const other = await createGatewayClient(gateway)
     const { data: theirs } = await other.send('POST', 'patients', { lastName: 'F' })
-    const theirLines = importer(gateway, (await gateway.createKey({ tenantId: other.tenantId })).secret)
-    const foreign = await theirLines.run([{ ...lab('o1', ids.practitionerId), patientId: theirs.id }])
+    const theirLines = createImporter(gateway, (await gateway.createKey({ tenantId: other.tenantId })).secret)
+    const foreign = await theirLines.run([{ ...buildReport('o1', ids.practitionerId), patientId: theirs.id }])
     t.match(foreign.results, [{ status: 'created' }])
     const { body } = await other.send('GET', `fhir/DiagnosticReport/${foreign.results[0]!.id}`)
     t.same(body.performer, [{ display: ids.practitionerId }], 'another organization’s record is found by no name')
   })
 }
 
-async function targetsOf ({ send }: Client) {
+async function createTargets ({ send }: Client) {
   const make = async (path: string, body: object): Promise<string> => {
     const { status, data, text } = await send('POST', path, body)
     if (status !== 201) throw new Error(`${path}: ${text}`)
@@ -174,8 +177,8 @@ async function targetsOf ({ send }: Client) {
 }
 
 /** Path, body, the field in the response and what it shows. */
-function bodiesWith (
-  ids: Awaited<ReturnType<typeof targetsOf>>
+function buildCases (
+  ids: Awaited<ReturnType<typeof createTargets>>
 ): ReadonlyArray<readonly [string, object, string, unknown]> {
   const { patientId, practitionerId, organizationId, locationId, deviceId, encounterId, orderId, paymentId } = ids
   return [

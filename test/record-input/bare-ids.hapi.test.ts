@@ -1,6 +1,6 @@
 import t from 'tap'
-import { realBackend } from '../harness/backend.js'
-import { bareIdsContract } from './bare-ids-contract.js'
+import { requireRealBackend } from '../harness/backend.js'
+import { testBareIds } from './bare-ids-contract.js'
 
-await bareIdsContract(t, realBackend().url)
+await testBareIds(t, requireRealBackend().url)
 t.end()

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { startTestSandbox } from '../harness/sandbox.js'
-import { bareIdsContract } from './bare-ids-contract.js'
+import { testBareIds } from './bare-ids-contract.js'
 
 const sandbox = await startTestSandbox(t)
-await bareIdsContract(t, sandbox.url)
+await testBareIds(t, sandbox.url)
 t.end()

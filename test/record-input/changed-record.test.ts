@@ -3,16 +3,16 @@ import { ExactNumber } from '../../src/json/json.js'
 import { patients } from '../../src/mappings/resources/patients.js'
 import { practitionerRoles } from '../../src/mappings/resources/practitioner-roles.js'
 import { riskAssessments } from '../../src/mappings/resources/risk-assessments.js'
-import { changedFields } from '../../src/record-input/changed-record.js'
+import { computeChangedFields } from '../../src/record-input/changed-record.js'
 
 t.test('a field that is sent as it is shown is no change, and what is read-only may be sent so alone', async t => {
   const shown = { id: '1', versionId: '2', firstName: 'Ada', fullName: 'Ada Byron', address: { city: 'Bern' } }
-  t.strictSame(changedFields(patients as never, shown, shown), {
+  t.strictSame(computeChangedFields(patients as never, shown, shown), {
     changed: {},
     stored: { firstName: 'Ada', address: { city: 'Bern' } },
     echoed: {}
   })
-  t.strictSame(changedFields(patients as never, { ...shown, firstName: 'Eve', gender: null }, shown), {
+  t.strictSame(computeChangedFields(patients as never, { ...shown, firstName: 'Eve', gender: null }, shown), {
     changed: { firstName: 'Eve', gender: null },
     stored: { address: { city: 'Bern' } },
     echoed: {}
@@ -26,7 +26,7 @@ t.test('a field that is sent as it is shown is no change, and what is read-only 
     { resourceType: 'Patient' }
   ]) {
     t.throws(
-      () => changedFields(patients as never, change, shown),
+      () => computeChangedFields(patients as never, change, shown),
       { code: 'VALIDATION_ERROR', issues: [{ expression: Object.keys(change), code: 'business-rule' }] },
       JSON.stringify(change)
     )
@@ -35,12 +35,12 @@ t.test('a field that is sent as it is shown is no change, and what is read-only 
 
 t.test('of two fields that were read and show the same, neither undoes a change of the other', async t => {
   const shown = { versionId: '2', availableDays: ['mon'], availableTime: [{ daysOfWeek: ['mon'] }] }
-  t.strictSame(changedFields(practitionerRoles as never, { ...shown, availableDays: ['tue'] }, shown), {
+  t.strictSame(computeChangedFields(practitionerRoles as never, { ...shown, availableDays: ['tue'] }, shown), {
     changed: { availableDays: ['tue'] },
     stored: {},
     echoed: { availableTime: shown.availableTime }
   })
-  t.strictSame(changedFields(practitionerRoles as never, { ...shown, availableTime: null }, shown), {
+  t.strictSame(computeChangedFields(practitionerRoles as never, { ...shown, availableTime: null }, shown), {
     changed: { availableTime: null },
     stored: {},
     echoed: { availableDays: ['mon'] }
@@ -50,10 +50,11 @@ t.test('of two fields that were read and show the same, neither undoes a change 
 t.test('a number that JavaScript rounded is the one that is shown, and one with digits of its own is not', async t => {
   const [exact, more] = [new ExactNumber('0.10'), new ExactNumber('0.100')]
   const shown = { prediction: [{ outcome: 'a', probabilityDecimal: 0.5 }, { outcome: 'b', probabilityDecimal: exact }] }
-  const changed = (...prediction: object[]) => changedFields(riskAssessments as never, { prediction }, shown).changed
-  t.strictSame(changed(shown.prediction[0]!, { outcome: 'b', probabilityDecimal: 0.1 }), {})
+  const listChanged = (...prediction: object[]) =>
+    computeChangedFields(riskAssessments as never, { prediction }, shown).changed
+  t.strictSame(listChanged(shown.prediction[0]!, { outcome: 'b', probabilityDecimal: 0.1 }), {})
   t.strictSame(
-    changed({ probabilityDecimal: 0.1, outcome: 'b' }),
+    listChanged({ probabilityDecimal: 0.1, outcome: 'b' }),
     { prediction: [shown.prediction[1]] },
     'in whatever place and order'
   )
@@ -62,6 +63,6 @@ t.test('a number that JavaScript rounded is the one that is shown, and one with 
     { outcome: 'c', probabilityDecimal: 0.1 },
     { outcome: 'b', probabilityDecimal: 0.2 }
   ]) {
-    t.strictSame(changed(other), { prediction: [other] })
+    t.strictSame(listChanged(other), { prediction: [other] })
   }
 })

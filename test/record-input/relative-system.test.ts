@@ -1,11 +1,11 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { clientOf } from '../harness/client.js'
+import { createGatewayClient } from '../harness/client.js'
 import { startGateway } from '../harness/gateway.js'
-import { importer } from '../jobs/importing.js'
+import { createImporter } from '../jobs/importing.js'
 
 /** A record of each kind with the URI in every field that R4 wants absolute, by the paths that a refusal names. */
-const bodies = (uri: string): ReadonlyArray<readonly [path: string, body: object, fields: readonly string[]]> => [
+const buildBodies = (uri: string): ReadonlyArray<readonly [path: string, body: object, fields: readonly string[]]> => [
   ['patients', { lastName: 'A', identifiers: [{ system: uri, value: '1' }] }, ['identifiers[0].system']],
   [
     'observations',
@@ -25,16 +25,16 @@ const bodies = (uri: string): ReadonlyArray<readonly [path: string, body: object
 
 t.test('a system without a scheme, such as #frag or xxx, is refused with its field', async t => {
   const gateway = await startGateway(t)
-  const client = await clientOf(gateway)
+  const client = await createGatewayClient(gateway)
   for (const uri of ['#frag', 'xxx', 'a/b', ...fc.sample(fc.stringMatching(/^[a-z#/.0-9_-]{1,9}$/), 10)]) {
-    for (const [path, body, fields] of bodies(uri)) {
+    for (const [path, body, fields] of buildBodies(uri)) {
       const { status, body: { issues } } = await client.send('POST', path, body)
       t.equal(status, 422, `${path} ${uri}`)
       const named = issues.map(({ expression, field }: any) => field ?? expression?.[0])
       t.ok(fields.every(field => named.includes(field)), JSON.stringify([named, fields]))
     }
   }
-  const { results } = await importer(gateway, (await gateway.createKey()).secret).run(
+  const { results } = await createImporter(gateway, (await gateway.createKey()).secret).run(
     [{ lastName: 'A', identifiers: [{ system: '#frag', value: '1' }] }],
     '?resourceType=patients'
   )
@@ -42,7 +42,7 @@ t.test('a system without a scheme, such as #frag or xxx, is refused with its fie
 })
 
 t.test('a system with a scheme is taken: a URL, a URN, an OID', async t => {
-  const client = await clientOf(await startGateway(t))
+  const client = await createGatewayClient(await startGateway(t))
   for (const uri of ['https://example.org/a#b', 'urn:oid:1.2.3', 'urn:uuid:7d9c0f2e-1a1b-4c1d-8f0e-000000000001']) {
     const { status, data } = await client.send('POST', 'patients', {
       lastName: 'A',

@@ -5,18 +5,18 @@ import { startGateway } from '../harness/gateway.js'
 const system = 'http://snomed.info/sct'
 const nuts = { system, code: '227493005', display: 'Cashew nuts' }
 const peanut = { system, code: '256349002', display: 'Peanut' }
-const shownNuts = { ...nuts, text: 'Cashew nuts' }
-const replaced = (path: string, value: unknown): object => ({ op: 'replace', path, value })
+const simpleNuts = { ...nuts, text: 'Cashew nuts' }
+const replaceAt = (path: string, value: unknown): object => ({ op: 'replace', path, value })
 
 /** Codes as other systems store them: some repeat the display as text, some have none. */
 const storedForms: readonly object[] = [{ coding: [nuts] }, { coding: [nuts], text: 'Cashew nuts' }]
 
 /** Each way in which a client changes the code that it read, and leaves the text that was shown with it. */
-const changes: ReadonlyArray<readonly [way: string, body: unknown]> = [
+const changes: ReadonlyArray<readonly [title: string, body: unknown]> = [
   ['a JSON Patch of code and display', [
-    replaced('/code/code', peanut.code), replaced('/code/display', 'Peanut'),
-    replaced('/bodySite/0/code', peanut.code), replaced('/bodySite/0/display', 'Peanut'),
-    replaced('/evidence/0/code/0/code', peanut.code), replaced('/evidence/0/code/0/display', 'Peanut')
+    replaceAt('/code/code', peanut.code), replaceAt('/code/display', 'Peanut'),
+    replaceAt('/bodySite/0/code', peanut.code), replaceAt('/bodySite/0/display', 'Peanut'),
+    replaceAt('/evidence/0/code/0/code', peanut.code), replaceAt('/evidence/0/code/0/display', 'Peanut')
   ]],
   ['a code sent back as it was read, with another code and display', {
     code: { ...peanut, text: 'Cashew nuts' },
@@ -40,17 +40,17 @@ t.test('the text of a code', async t => {
 
   for (const code of storedForms) {
     const form = 'text' in code ? 'with the same text' : 'without text'
-    for (const [way, body] of changes) {
-      await t.test(`a display stored ${form} is no longer named once it was changed, by ${way}`, async t => {
+    for (const [title, body] of changes) {
+      await t.test(`a display stored ${form} is no longer named once it was changed, by ${title}`, async t => {
         const id = await store(code)
         const { data: before } = await send('GET', `/conditions/${id}`)
         t.strictSame(
           [before.code, before.bodySite, before.evidence],
-          [shownNuts, [shownNuts], [{ code: [shownNuts] }]]
+          [simpleNuts, [simpleNuts], [{ code: [simpleNuts] }]]
         )
         const { data, meta } = await send('PATCH', `/conditions/${id}`, body)
-        const shown = { ...peanut, text: 'Peanut' }
-        t.strictSame([data.code, data.bodySite, data.evidence], [shown, [shown], [{ code: [shown] }]])
+        const simple = { ...peanut, text: 'Peanut' }
+        t.strictSame([data.code, data.bodySite, data.evidence], [simple, [simple], [{ code: [simple] }]])
         t.strictSame(
           meta.warnings.flatMap(({ expression }: any) => expression),
           ['code.text', 'bodySite[0].text', 'evidence[0].code[0].text']
@@ -62,14 +62,14 @@ t.test('the text of a code', async t => {
 
   await t.test('a code changed by a JSON Patch does not make a text of the display that stays', async t => {
     const id = await store({ coding: [nuts] })
-    await send('PATCH', `/conditions/${id}`, [replaced('/code/system', 'http://example.org')])
+    await send('PATCH', `/conditions/${id}`, [replaceAt('/code/system', 'http://example.org')])
     const { code } = await send('GET', `/fhir/Condition/${id}`)
     t.strictSame(code, { coding: [{ ...nuts, system: 'http://example.org' }] })
   })
 
   await t.test('words of its own stay, and words that are sent are stored', async t => {
     const id = await store({ coding: [nuts], text: 'Nuts of cashew' })
-    const own = await send('PATCH', `/conditions/${id}`, [replaced('/code/display', 'Peanut')])
+    const own = await send('PATCH', `/conditions/${id}`, [replaceAt('/code/display', 'Peanut')])
     t.equal(own.data.code.text, 'Nuts of cashew')
     const sent = await send('PATCH', `/conditions/${id}`, { code: { ...peanut, text: 'Groundnut' } })
     t.strictSame([sent.data.code.text, sent.meta.warnings], ['Groundnut', undefined])

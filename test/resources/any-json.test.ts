@@ -5,13 +5,13 @@ import { ExactNumber } from '../../src/json/json.js'
 import type { Mapping } from '../../src/mappings/core/mapping.js'
 import { isElement } from '../../src/mappings/core/path.js'
 import { mappings } from '../../src/mappings/registry.js'
-import { clientOf, unlimitedPlans, type Answer } from '../harness/client.js'
-import { fhirServer } from '../harness/fhir-server.js'
+import { createGatewayClient, unlimitedPlans, type ClientResponse } from '../harness/client.js'
+import { createFhirClient } from '../harness/fhir-server.js'
 import { startGateway } from '../harness/gateway.js'
 import { startTestSandbox } from '../harness/sandbox.js'
-import { fieldValues } from '../laws/arbitrary.js'
-import { Bodies, referringTo } from './bodies.js'
-import type { Place } from './location.js'
+import { anyFieldValues } from '../laws/arbitrary.js'
+import { Bodies, replaceWithRecords } from './bodies.js'
+import type { TestContext } from './location.js'
 import { makeWorld } from './fixture.js'
 
 /**
@@ -21,9 +21,9 @@ import { makeWorld } from './fixture.js'
 const parameters = { numRuns: 15, seed: Number(process.env.LAWS_SEED ?? 4) }
 
 /** In every text that is sent; no refusal and no line of the log may hold it. */
-const mark = 'qzMARKqz'
+const marker = 'qzMARKqz'
 
-const marked = fc
+const markedText = fc
   .oneof(
     fc.string({ unit: 'binary', maxLength: 12 }),
     fc.constantFrom(
@@ -41,7 +41,7 @@ const marked = fc
       'a\\,b|c$d'
     )
   )
-  .map(text => mark + text)
+  .map(text => marker + text)
 
 const unmarked = fc.oneof(
   fc.constantFrom(
@@ -108,21 +108,21 @@ const { json } = fc.letrec<{ json: unknown; leaf: unknown }>(tie => ({
     fc.array(tie('json'), { maxLength: 4 }),
     fc.dictionary(names, tie('json'), { maxKeys: 4, noNullPrototype: true })
   ),
-  leaf: fc.oneof(marked, unmarked, numbers, fc.boolean(), fc.constant(null))
+  leaf: fc.oneof(markedText, unmarked, numbers, fc.boolean(), fc.constant(null))
 }))
 
 /** A value that would do, with any JSON in one place of it. */
-const spoilt = (good: Arbitrary<unknown>): Arbitrary<unknown> =>
-  fc.tuple(good, json, fc.array(fc.nat(), { maxLength: 3 })).map(([value, junk, way]) => putAt(value, way, junk))
+const corruptValue = (valid: Arbitrary<unknown>): Arbitrary<unknown> =>
+  fc.tuple(valid, json, fc.array(fc.nat(), { maxLength: 3 })).map(([value, junk, path]) => putAt(value, path, junk))
 
-function putAt (value: unknown, [step, ...way]: readonly number[], junk: unknown): unknown {
+function putAt (value: unknown, [step, ...path]: readonly number[], junk: unknown): unknown {
   if (step === undefined) return junk
   if (Array.isArray(value) && value.length > 0) {
-    return value.with(step % value.length, putAt(value[step % value.length], way, junk))
+    return value.with(step % value.length, putAt(value[step % value.length], path, junk))
   }
   if (!isElement(value) || Object.keys(value).length === 0) return junk
   const name = Object.keys(value)[step % Object.keys(value).length]!
-  return { ...value, [name]: putAt(value[name], way, junk) }
+  return { ...value, [name]: putAt(value[name], path, junk) }
 }
 
 interface Sent {
@@ -133,9 +133,9 @@ interface Sent {
 }
 
 /** Fields of a mapping with what spoils them, and other names. */
-function badFields (mapping: Mapping): Arbitrary<Readonly<Record<string, unknown>>> {
-  const fields = Object.entries(fieldValues(mapping)).map(([name, value]) =>
-    fc.tuple(fc.constant(name), fc.oneof(json, spoilt(value)))
+function invalidFields (mapping: Mapping): Arbitrary<Readonly<Record<string, unknown>>> {
+  const fields = Object.entries(anyFieldValues(mapping)).map(([name, value]) =>
+    fc.tuple(fc.constant(name), fc.oneof(json, corruptValue(value)))
   )
   const readOnly = fc.tuple(fc.constantFrom('id', 'versionId', 'resourceType', ...Object.keys(mapping.fields)), json)
   return fc
@@ -150,7 +150,7 @@ function badFields (mapping: Mapping): Arbitrary<Readonly<Record<string, unknown
     .map(entries => Object.fromEntries(entries))
 }
 
-function operations (mapping: Mapping): Arbitrary<unknown> {
+function jsonPatches (mapping: Mapping): Arbitrary<unknown> {
   const paths = fc
     .tuple(
       fc.constantFrom(...Object.keys(mapping.fields), 'id', ''),
@@ -169,16 +169,16 @@ function operations (mapping: Mapping): Arbitrary<unknown> {
 
 const queryText = fc
   .oneof(
-    marked,
+    markedText,
     unmarked,
-    fc.tuple(marked, marked).map(texts => texts.join(','))
+    fc.tuple(markedText, markedText).map(texts => texts.join(','))
   )
   .filter(text => text.isWellFormed())
 const headerText = fc
   .string({ unit: fc.integer({ min: 0x20, max: 0x7e }).map(code => String.fromCharCode(code)), maxLength: 20 })
-  .map(text => mark + text)
+  .map(text => marker + text)
 
-function searches ({ path, filters }: Mapping): Arbitrary<Sent> {
+function searchRequests ({ path, filters }: Mapping): Arbitrary<Sent> {
   const name = fc.oneof(
     {
       weight: 5,
@@ -225,7 +225,7 @@ function withHeaders (path: string): Arbitrary<Sent> {
 }
 
 /** What is wrong with an answer. */
-function faultsOf ({ status, headers, text, body }: Answer): string[] {
+function findFaults ({ status, headers, text, body }: ClientResponse): string[] {
   if (status === 304) return text === '' ? [] : ['304 with a body']
   const { data, error, code, message, issues, meta } = body
   const known = catalog[code as FailureCode]
@@ -245,7 +245,7 @@ function faultsOf ({ status, headers, text, body }: Answer): string[] {
     issues:
       !isRefusal ||
       (Array.isArray(issues) && issues.every(isIssue) && (code !== 'VALIDATION_ERROR' || issues.length > 0)),
-    'the value comes back': !isRefusal || !text.includes(mark)
+    'the value comes back': !isRefusal || !text.includes(marker)
   }
   return Object.keys(checks).filter(name => !checks[name])
 }
@@ -264,29 +264,29 @@ function isIssue ({ severity, code, diagnostics, expression }: Readonly<Record<s
 async function testMapping (
   t: Test,
   mapping: Mapping,
-  { client, world }: Pick<Place, 'client' | 'world'>
+  { client, world }: Pick<TestContext, 'client' | 'world'>
 ): Promise<void> {
-  const bodies = new Bodies(mapping, referringTo(world))
-  const good = bodies.minimal()
-  const created = await client.send('POST', mapping.path, bodies.full()[0]!)
+  const bodies = new Bodies(mapping, replaceWithRecords(world))
+  const valid = bodies.buildMinimal()
+  const created = await client.send('POST', mapping.path, bodies.buildFull()[0]!)
   t.equal(created.status, 201, created.text)
   const path = `${mapping.path}/${created.data.id}`
   const requests: Readonly<Record<string, Arbitrary<Sent>>> = {
-    POST: badFields(mapping).map(fields => ({ method: 'POST', path: mapping.path, body: { ...good, ...fields } })),
+    POST: invalidFields(mapping).map(fields => ({ method: 'POST', path: mapping.path, body: { ...valid, ...fields } })),
     'POST of anything': json.map(body => ({ method: 'POST', path: mapping.path, body })),
-    'a merge': badFields(mapping).map(body => ({ method: 'PATCH', path, body })),
-    'a JSON Patch': operations(mapping).map(body => ({ method: 'PATCH', path, body })),
-    'a search': searches(mapping),
+    'a merge': invalidFields(mapping).map(body => ({ method: 'PATCH', path, body })),
+    'a JSON Patch': jsonPatches(mapping).map(body => ({ method: 'PATCH', path, body })),
+    'a search': searchRequests(mapping),
     headers: withHeaders(path)
   }
   for (const [title, request] of Object.entries(requests)) {
     await t.test(title, async t => {
       await fc.assert(
         fc.asyncProperty(request, async ({ method, path, body, headers }) => {
-          const answer = await client.send(method, path, body, headers)
-          const faults = faultsOf(answer)
+          const response = await client.send(method, path, body, headers)
+          const faults = findFaults(response)
           if (faults.length > 0) {
-            throw new Error(`${faults.join(', ')}: ${answer.status} ${answer.text.slice(0, 1_000)}`)
+            throw new Error(`${faults.join(', ')}: ${response.status} ${response.text.slice(0, 1_000)}`)
           }
         }),
         parameters
@@ -302,8 +302,8 @@ t.test(
   async t => {
     const sandbox = await startTestSandbox(t)
     const gateway = await startGateway(t, { plans: unlimitedPlans, fhirUrl: sandbox.url })
-    const client = await clientOf(gateway)
-    const world = await makeWorld(fhirServer(sandbox.url), client.tenantId)
+    const client = await createGatewayClient(gateway)
+    const world = await makeWorld(createFhirClient(sandbox.url), client.tenantId)
     for (const mapping of mappings) await t.test(mapping.path, t => testMapping(t, mapping, { client, world }))
     const lines = gateway.logged()
     t.strictSame(
@@ -311,6 +311,6 @@ t.test(
       [],
       'no error is logged'
     )
-    t.notMatch(JSON.stringify(lines), mark, 'nor anything that was sent')
+    t.notMatch(JSON.stringify(lines), marker, 'nor anything that was sent')
   }
 )

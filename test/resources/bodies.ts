@@ -6,9 +6,9 @@ import type { Mapping } from '../../src/mappings/core/mapping.js'
 import { isElement } from '../../src/mappings/core/path.js'
 import type { Schema } from '../../src/mappings/core/schema.js'
 import { checkChange, checkCreate, checkRules } from '../../src/mappings/core/validate.js'
-import { changedFields } from '../../src/record-input/changed-record.js'
-import { changesOf } from '../../src/api/resources/changes.js'
-import { fieldValues } from '../laws/arbitrary.js'
+import { computeChangedFields } from '../../src/record-input/changed-record.js'
+import { parseChanges } from '../../src/api/resources/changes.js'
+import { anyFieldValues } from '../laws/arbitrary.js'
 import type { World } from './fixture.js'
 
 export type Body = Readonly<Record<string, unknown>>
@@ -25,18 +25,18 @@ export const createContext = {
 
 /** The value with each of its leaves changed, as the schema tells what it is. */
 export function mapLeaves (schema: Schema, value: unknown, change: ChangeLeaf, defs = schema.$defs ?? {}): unknown {
-  const inner = (part: Schema, item: unknown): unknown => mapLeaves(part, item, change, defs)
-  if (schema.$ref !== undefined) return inner(defs[schema.$ref.replace('#/$defs/', '')]!, value)
+  const mapPart = (part: Schema, item: unknown): unknown => mapLeaves(part, item, change, defs)
+  if (schema.$ref !== undefined) return mapPart(defs[schema.$ref.replace('#/$defs/', '')]!, value)
   if (schema.type === undefined && schema.anyOf !== undefined) {
-    return inner(
+    return mapPart(
       schema.anyOf.find(branch => mayHold(branch, value, defs))!,
       value
     )
   }
-  if (Array.isArray(value)) return value.map(item => inner(schema.items!, item))
+  if (Array.isArray(value)) return value.map(item => mapPart(schema.items!, item))
   if (isElement(value)) {
     return Object.fromEntries(
-      Object.entries(value).map(([name, item]) => [name, inner(schema.properties![name]!, item)])
+      Object.entries(value).map(([name, item]) => [name, mapPart(schema.properties![name]!, item)])
     )
   }
   return change(value, schema)
@@ -65,7 +65,7 @@ export const isCanonical = ({ pattern, 'x-references': types }: Schema): boolean
   ['1', 'https://example.org/x|2'].every(text => new RegExp(pattern, 'u').test(text))
 
 /** Puts records of the tenant in place of the references of a value. */
-export function referringTo ({ recordOf }: World, pick = 0): ChangeLeaf {
+export function replaceWithRecords ({ recordOf }: World, pick = 0): ChangeLeaf {
   return (leaf, schema) => {
     // A server may print the same bytes otherwise.
     if (schema.format === 'base64') return Buffer.from(leaf as string, 'base64').toString('base64')
@@ -82,7 +82,7 @@ export function referringTo ({ recordOf }: World, pick = 0): ChangeLeaf {
 }
 
 /** In addition words and numbers that every FHIR server can find again. */
-export function findable (change: ChangeLeaf): ChangeLeaf {
+export function makeFindable (change: ChangeLeaf): ChangeLeaf {
   let count = 0
   return (leaf, schema) => {
     if (schema.type === 'number') {
@@ -109,11 +109,11 @@ export class Bodies {
   readonly names: readonly string[]
 
   constructor (readonly mapping: Mapping, readonly change: ChangeLeaf, readonly seed = 4) {
-    this.names = Object.keys(fieldValues(mapping))
+    this.names = Object.keys(anyFieldValues(mapping))
   }
 
   /** Some values of a field, always the same. */
-  samples (name: string): readonly unknown[] {
+  getSamples (name: string): readonly unknown[] {
     const made = this.#samples.get(name) ?? draw(this.mapping, name, this.seed)
       .map(value => mapLeaves(this.mapping.fields[name]!.schema, value, this.change))
     this.#samples.set(name, made)
@@ -121,28 +121,28 @@ export class Bodies {
   }
 
   /** Only what a client must send; of several ways to fulfil it the first, or one of the wanted. */
-  minimal (wanted: readonly string[] = []): Body {
+  buildMinimal (wanted: readonly string[] = []): Body {
     const { fields } = this.mapping
     const needed = this.names.filter(
       name => fields[name]!.options.required === true && fields[name]!.options.default === undefined
     )
-    const oneOf = (name: string): string => {
+    const chooseAlternative = (name: string): string => {
       const rivals = this.names.filter(other => other === name || isRival(fields, name, other))
       return wanted.find(other => rivals.includes(other)) ?? needed.find(other => rivals.includes(other))!
     }
-    const names = [...new Set(needed.map(oneOf))]
-    const bodies = places.map(i => Object.fromEntries(names.map(name => [name, this.samples(name)[i]])))
-    const found = bodies.find(body => this.isTaken(body)) ?? this.#helped(bodies, wanted)
+    const names = [...new Set(needed.map(chooseAlternative))]
+    const bodies = sampleIndexes.map(i => Object.fromEntries(names.map(name => [name, this.getSamples(name)[i]])))
+    const found = bodies.find(body => this.isTaken(body)) ?? this.#completeBody(bodies, wanted)
     if (found === undefined) throw new Error(`${this.mapping.path}: what is required alone is refused`)
     return found
   }
 
   /** The first of these bodies that one more field makes valid, where a rule demands one of several. */
-  #helped (bodies: readonly Body[], wanted: readonly string[]): Body | undefined {
+  #completeBody (bodies: readonly Body[], wanted: readonly string[]): Body | undefined {
     for (const body of bodies) {
-      const broken = [...new Set(this.#brokenBy(body))].filter(name => this.names.includes(name))
+      const broken = [...new Set(this.#findInvalidFields(body))].filter(name => this.names.includes(name))
       for (const name of [...broken.filter(name => wanted.includes(name)), ...broken]) {
-        const helped = this.samples(name).map(value => ({ ...body, [name]: value })).find(more => this.isTaken(more))
+        const helped = this.getSamples(name).map(value => ({ ...body, [name]: value })).find(more => this.isTaken(more))
         if (helped !== undefined) return helped
       }
     }
@@ -150,14 +150,14 @@ export class Bodies {
   }
 
   /** Bodies as full as the rules of R4 allow, so many that every field is in one of them. */
-  full (): readonly Body[] {
-    return (this.#full ??= this.#foundBefore() ?? this.#makeFull())
+  buildFull (): readonly Body[] {
+    return (this.#full ??= this.#findReusable() ?? this.#makeFull())
   }
 
   /** Those that were found for other records of the same kinds, where they are taken with these too. */
-  #foundBefore (): Body[] | undefined {
-    const bodies = found.get(this.mapping)?.get(this.seed)?.map(places =>
-      Object.fromEntries(Object.entries(places).map(([name, place]) => [name, this.samples(name)[place]]))
+  #findReusable (): Body[] | undefined {
+    const bodies = found.get(this.mapping)?.get(this.seed)?.map(indexes =>
+      Object.fromEntries(Object.entries(indexes).map(([name, index]) => [name, this.getSamples(name)[index]]))
     )
     return bodies?.every(body => this.isTaken(body)) === true ? bodies : undefined
   }
@@ -166,36 +166,36 @@ export class Bodies {
     const bodies: Body[] = []
     const left = new Set(this.names)
     while (left.size > 0) {
-      const body = this.#filled([...left, ...this.names.filter(name => !left.has(name))])
+      const body = this.#fillBody([...left, ...this.names.filter(name => !left.has(name))])
       if (Object.keys(body).filter(name => left.delete(name)).length === 0) {
         throw new Error(`${this.mapping.path}: no body can hold ${[...left].join()}`)
       }
       bodies.push(body)
     }
-    const placesIn = (body: Body): SamplePlaces =>
-      Object.fromEntries(Object.entries(body).map(([name, value]) => [name, this.samples(name).indexOf(value)]))
-    found.set(this.mapping, new Map(found.get(this.mapping)).set(this.seed, bodies.map(placesIn)))
+    const toSampleIndexes = (body: Body): SampleIndexes =>
+      Object.fromEntries(Object.entries(body).map(([name, value]) => [name, this.getSamples(name).indexOf(value)]))
+    found.set(this.mapping, new Map(found.get(this.mapping)).set(this.seed, bodies.map(toSampleIndexes)))
     return bodies
   }
 
   /** The least body for which something holds; undefined when no sample makes one. */
-  least (holds: (body: Body) => boolean): Body | undefined {
-    const minimal = this.minimal()
+  findMinimalWith (holds: (body: Body) => boolean): Body | undefined {
+    const minimal = this.buildMinimal()
     return this.names
-      .flatMap(name => this.samples(name).map(value => ({ ...minimal, [name]: value })))
+      .flatMap(name => this.getSamples(name).map(value => ({ ...minimal, [name]: value })))
       .find(body => this.isTaken(body) && holds(body))
   }
 
   /** Whether the gateway should take it. */
   isTaken (body: Body): boolean {
-    return this.#brokenBy(body)?.length === 0
+    return this.#findInvalidFields(body)?.length === 0
   }
 
   /** The rules of R4 that a body breaks; undefined when it is not even well-formed. */
-  #brokenBy (body: Body): readonly string[] | undefined {
-    const whole = this.mapping.withDefaults(body, createContext)
-    if (checkCreate(this.mapping, whole).length > 0) return undefined
-    return checkRules(this.mapping, this.mapping.toFhir(whole), { written: this.names }).flatMap(
+  #findInvalidFields (body: Body): readonly string[] | undefined {
+    const complete = this.mapping.withDefaults(body, createContext)
+    if (checkCreate(this.mapping, complete).length > 0) return undefined
+    return checkRules(this.mapping, this.mapping.toFhir(complete), { written: this.names }).flatMap(
       ({ expression = [] }) => expression
     )
   }
@@ -204,22 +204,25 @@ export class Bodies {
    * As many of the fields as possible, the first of them before all. A field that needs another finds it in the second
    * pass.
    */
-  #filled (names: readonly string[]): Body {
-    const start = this.#with(names[0]!, this.minimal(names))
-    return [...names, ...names].reduce((body, name) => this.#isShown(name, body) ? body : this.#with(name, body), start)
+  #fillBody (names: readonly string[]): Body {
+    const start = this.#addField(names[0]!, this.buildMinimal(names))
+    return [...names, ...names].reduce(
+      (body, name) => (this.#isShown(name, body) ? body : this.#addField(name, body)),
+      start
+    )
   }
 
   /** The body with one more field, and with another one changed for it where a rule demands that. */
-  #with (name: string, body: Body): Body {
+  #addField (name: string, body: Body): Body {
     const { fields } = this.mapping
     if (Object.keys(body).some(other => other !== name && isRival(fields, name, other))) return body
-    for (const value of this.samples(name)) {
+    for (const value of this.getSamples(name)) {
       const more = { ...body, [name]: value }
-      const broken = this.#brokenBy(more)
+      const broken = this.#findInvalidFields(more)
       if (broken?.length === 0) return more
       const partners = (broken ?? []).filter(other => other !== name && this.names.includes(other))
       const helped = partners
-        .flatMap(other => this.samples(other).map(partner => ({ ...more, [other]: partner })))
+        .flatMap(other => this.getSamples(other).map(partner => ({ ...more, [other]: partner })))
         .find(changed => this.isTaken(changed))
       if (helped !== undefined) return helped
     }
@@ -242,19 +245,19 @@ function draw (mapping: Mapping, name: string, seed: number): readonly unknown[]
   const known = drawn.get(mapping) ?? new Map<string, readonly unknown[]>()
   drawn.set(mapping, known)
   const values = known.get(`${seed} ${name}`) ??
-    fc.sample(fieldValues(mapping)[name]!, { numRuns: places.length, seed })
+    fc.sample(anyFieldValues(mapping)[name]!, { numRuns: sampleIndexes.length, seed })
   known.set(`${seed} ${name}`, values)
   return values
 }
 
 /** Which of its samples each field of a body has. */
-type SamplePlaces = Readonly<Record<string, number>>
+type SampleIndexes = Readonly<Record<string, number>>
 
 /** The full bodies of each mapping by their seed: to look for them takes longer than most of what is done with them. */
-const found = new WeakMap<Mapping, Map<number, readonly SamplePlaces[]>>()
+const found = new WeakMap<Mapping, Map<number, readonly SampleIndexes[]>>()
 
 /** How many samples are tried of each field. */
-const places = Array.from({ length: 20 }, (_, i) => i)
+const sampleIndexes = Array.from({ length: 20 }, (_, i) => i)
 
 function isRival (fields: Mapping['fields'], a: string, b: string): boolean {
   const choice = fields[a]!.options.choice
@@ -262,18 +265,18 @@ function isRival (fields: Mapping['fields'], a: string, b: string): boolean {
 }
 
 /** What a merge makes of a stored record. */
-export function patchedBy (mapping: Mapping, stored: StoredResource, merge: Body): StoredResource {
+export function applyMerge (mapping: Mapping, stored: StoredResource, merge: Body): StoredResource {
   const shown: Body = mapping.toSimple(stored)
-  const { changed, stored: kept } = changedFields(mapping, changesOf(merge, shown), shown)
-  return mapping.patch(stored, { ...kept, ...changed })
+  const { changed, stored: unchanged } = computeChangedFields(mapping, parseChanges(merge, shown), shown)
+  return mapping.patch(stored, { ...unchanged, ...changed })
 }
 
 /** A change of one field that the rules of R4 allow beside others, with another one where a rule demands it. */
-export function changeOf (bodies: Bodies, name: string, stored: StoredResource, beside: Body = {}): Body | undefined {
+export function findChange (bodies: Bodies, name: string, stored: StoredResource, added: Body = {}): Body | undefined {
   const { mapping } = bodies
   const shown: Body = mapping.toSimple(stored)
   const isTaken = (sent: Body): boolean => {
-    const changes = changesOf(sent, shown)
+    const changes = parseChanges(sent, shown)
     const after = mapping.patch(stored, changes)
     return (
       after !== stored &&
@@ -281,12 +284,12 @@ export function changeOf (bodies: Bodies, name: string, stored: StoredResource, 
       checkRules(mapping, after, { written: Object.keys(changes), before: stored }).length === 0
     )
   }
-  const alone = bodies.samples(name).map(value => ({ ...beside, [name]: value }))
+  const alone = bodies.getSamples(name).map(value => ({ ...added, [name]: value }))
   const others = bodies.names.filter(other => other !== name)
   return (
     alone.find(isTaken) ??
     others
-      .flatMap(other => bodies.samples(other).flatMap(value => alone.map(change => ({ ...change, [other]: value }))))
+      .flatMap(other => bodies.getSamples(other).flatMap(value => alone.map(change => ({ ...change, [other]: value }))))
       .find(isTaken)
   )
 }

@@ -1,19 +1,19 @@
 import type { Test } from 'tap'
 import { ExactNumber } from '../../src/json/json.js'
 import type { FhirResource } from '../../src/mappings/fhir.js'
-import { clientOf, type Answer } from '../harness/client.js'
+import { createGatewayClient, type ClientResponse } from '../harness/client.js'
 import type { FhirServer } from '../harness/fhir-server.js'
 import type { TestGateway } from '../harness/gateway.js'
 
 /** What changes must keep, whichever FHIR server is behind the gateway. */
-export async function changeContract (t: Test, gateway: TestGateway, server: FhirServer): Promise<void> {
-  await t.test('the text of a number is kept through create, read, search and patch', t => numberText(t, gateway))
-  await t.test('patches of different fields at the same moment all survive', t => atOnce(t, gateway))
-  await t.test('a patient keeps all that its simple form cannot show', t => hiddenParts(t, gateway, server))
+export async function testChanges (t: Test, gateway: TestGateway, server: FhirServer): Promise<void> {
+  await t.test('the text of a number is kept through create, read, search and patch', t => testNumberText(t, gateway))
+  await t.test('patches of different fields at the same moment all survive', t => testConcurrentChanges(t, gateway))
+  await t.test('a patient keeps all that its simple form cannot show', t => testHiddenContent(t, gateway, server))
 }
 
-async function numberText (t: Test, gateway: TestGateway): Promise<void> {
-  const client = await clientOf(gateway)
+async function testNumberText (t: Test, gateway: TestGateway): Promise<void> {
+  const client = await createGatewayClient(gateway)
   const patient = (await client.send('POST', 'patients', { firstName: 'Ada', lastName: 'Byron' })).data
   const weight = {
     code: 'weight',
@@ -21,18 +21,18 @@ async function numberText (t: Test, gateway: TestGateway): Promise<void> {
     valueQuantity: { value: new ExactNumber('1.10'), unit: 'kg' },
     referenceRange: [{ low: { value: new ExactNumber('0.50') } }]
   }
-  const answer = await client.send('POST', 'observations', weight)
-  const path = `observations/${answer.data.id}`
-  const shows = ({ text }: Answer, value: string, title: string) =>
+  const response = await client.send('POST', 'observations', weight)
+  const path = `observations/${response.data.id}`
+  const assertNumbers = ({ text }: ClientResponse, value: string, title: string) =>
     t.match(text, new RegExp(`"valueQuantity":\\{"value":${value}[,}].*`), title) &&
     t.match(text, '"low":{"value":0.50}', title)
-  shows(answer, '1.10', 'create')
-  shows(await client.send('GET', path), '1.10', 'read')
-  shows(await client.send('GET', `observations?patientId=${patient.id}`), '1.10', 'search')
-  shows(await client.send('GET', 'observations?valueQuantity=1.10'), '1.10', 'search by the number')
-  shows(await client.send('PATCH', path, { note: 'another field' }), '1.10', 'merge of another field')
-  shows(await client.send('PATCH', path, { valueQuantity: { unit: 'kilogram' } }), '1.10', 'merge beside it')
-  shows(
+  assertNumbers(response, '1.10', 'create')
+  assertNumbers(await client.send('GET', path), '1.10', 'read')
+  assertNumbers(await client.send('GET', `observations?patientId=${patient.id}`), '1.10', 'search')
+  assertNumbers(await client.send('GET', 'observations?valueQuantity=1.10'), '1.10', 'search by the number')
+  assertNumbers(await client.send('PATCH', path, { note: 'another field' }), '1.10', 'merge of another field')
+  assertNumbers(await client.send('PATCH', path, { valueQuantity: { unit: 'kilogram' } }), '1.10', 'merge beside it')
+  assertNumbers(
     await client.send('PATCH', path, [
       { op: 'test', path: '/valueQuantity/value', value: 1.1 },
       { op: 'replace', path: '/note', value: 'x' }
@@ -40,19 +40,19 @@ async function numberText (t: Test, gateway: TestGateway): Promise<void> {
     '1.10',
     'JSON Patch of another field'
   )
-  shows(
+  assertNumbers(
     await client.send('PATCH', path, [
       { op: 'replace', path: '/valueQuantity/value', value: new ExactNumber('1.100') }
     ]),
     '1.100',
     'JSON Patch'
   )
-  shows(await client.send('PATCH', path, { valueQuantity: { value: new ExactNumber('2.0') } }), '2.0', 'merge')
-  shows(await client.send('GET', path), '2.0', 'read')
+  assertNumbers(await client.send('PATCH', path, { valueQuantity: { value: new ExactNumber('2.0') } }), '2.0', 'merge')
+  assertNumbers(await client.send('GET', path), '2.0', 'read')
 }
 
-async function atOnce (t: Test, gateway: TestGateway): Promise<void> {
-  const client = await clientOf(gateway)
+async function testConcurrentChanges (t: Test, gateway: TestGateway): Promise<void> {
+  const client = await createGatewayClient(gateway)
   const { data } = await client.send('POST', 'patients', { firstName: 'Ada', lastName: 'Byron' })
   const path = `patients/${data.id}`
   for (let round = 1; round <= 30; round++) {
@@ -62,8 +62,12 @@ async function atOnce (t: Test, gateway: TestGateway): Promise<void> {
       [{ op: 'replace', path: '/lastName', value: `Byron${round}` }],
       { maritalStatus: `state ${round}` }
     ].slice(0, 2 + (round % 3))
-    const answers = await Promise.all(changes.map(change => client.send('PATCH', path, change)))
-    t.strictSame(answers.map(({ status }) => status), changes.map(() => 200), answers.map(({ text }) => text).join())
+    const responses = await Promise.all(changes.map(change => client.send('PATCH', path, change)))
+    t.strictSame(
+      responses.map(({ status }) => status),
+      changes.map(() => 200),
+      responses.map(({ text }) => text).join()
+    )
     const expected = Object.assign(
       {},
       ...changes.map(change => (Array.isArray(change) ? { lastName: `Byron${round}` } : change))
@@ -140,13 +144,13 @@ const patient = {
   ]
 }
 
-async function hiddenParts (t: Test, gateway: TestGateway, server: FhirServer): Promise<void> {
-  const client = await clientOf(gateway)
+async function testHiddenContent (t: Test, gateway: TestGateway, server: FhirServer): Promise<void> {
+  const client = await createGatewayClient(gateway)
   const { id } = await server.store(client.tenantId, patient as unknown as FhirResource)
   let expected: any = structuredClone(patient)
   const patch = async (change: unknown, edit: (resource: any) => void) => {
-    const answer = await client.send('PATCH', `patients/${id}`, change)
-    t.equal(answer.status, 200, answer.text)
+    const response = await client.send('PATCH', `patients/${id}`, change)
+    t.equal(response.status, 200, response.text)
     edit(expected)
     const { id: _, meta, ...stored } = await server.read('Patient', id)
     t.strictSame(JSON.parse(JSON.stringify(stored)), expected, JSON.stringify(change))

@@ -1,10 +1,10 @@
 import t from 'tap'
 import type { Failure } from '../../src/envelope/failures.js'
-import { changesOf } from '../../src/api/resources/changes.js'
+import { parseChanges } from '../../src/api/resources/changes.js'
 
-const failureOf = (body: unknown, shown = {}): Failure | undefined => {
+const catchFailure = (body: unknown, shown = {}): Failure | undefined => {
   try {
-    changesOf(body, shown)
+    parseChanges(body, shown)
     return undefined
   } catch (error) {
     return error as Failure
@@ -31,7 +31,7 @@ t.test('a merge below a field is that of RFC 7396', async t => {
   ]
   for (const [before, patch, after] of examples) {
     t.strictSame(
-      changesOf({ field: patch }, { field: before, other: 1 }),
+      parseChanges({ field: patch }, { field: before, other: 1 }),
       { field: after },
       JSON.stringify([before, patch])
     )
@@ -40,16 +40,16 @@ t.test('a merge below a field is that of RFC 7396', async t => {
 
 t.test('a code that changes takes the words of the old one with it, and one that stays keeps them', async t => {
   const shown = { code: { system: 's', code: 'a', display: 'A', text: 'the A', codings: [{ code: 'b' }] } }
-  t.strictSame(changesOf({ code: { code: 'c' } }, shown), { code: { system: 's', code: 'c' } })
-  t.strictSame(changesOf({ code: { code: 'c', display: 'C' } }, shown), {
+  t.strictSame(parseChanges({ code: { code: 'c' } }, shown), { code: { system: 's', code: 'c' } })
+  t.strictSame(parseChanges({ code: { code: 'c', display: 'C' } }, shown), {
     code: { system: 's', code: 'c', display: 'C' }
   })
-  t.strictSame(changesOf({ code: { code: 'a', text: 'A!' } }, shown), { code: { ...shown.code, text: 'A!' } })
+  t.strictSame(parseChanges({ code: { code: 'a', text: 'A!' } }, shown), { code: { ...shown.code, text: 'A!' } })
 })
 
 t.test('a JSON Patch names the fields that it works on', async t => {
   const shown = { id: '1', a: 1, b: { c: ['x'] }, gone: true }
-  t.strictSame(changesOf([
+  t.strictSame(parseChanges([
     { op: 'test', path: '/id', value: '1' },
     { op: 'replace', path: '/a', value: 2 },
     { op: 'add', path: '/b/c/0', value: 'w' },
@@ -57,7 +57,7 @@ t.test('a JSON Patch names the fields that it works on', async t => {
     { op: 'copy', from: '/b/c/1', path: '/new' }
   ], shown), { a: 2, b: { c: ['w', 'x'] }, gone: null, new: 'x' })
   t.strictSame(
-    changesOf(
+    parseChanges(
       [
         { op: 'replace', path: '/a', value: 2 },
         { op: 'replace', path: '/a', value: 1 }
@@ -67,7 +67,7 @@ t.test('a JSON Patch names the fields that it works on', async t => {
     { a: 1 }
   )
   t.strictSame(
-    changesOf(
+    parseChanges(
       [
         { op: 'move', from: '/a', path: '/x' },
         { op: 'copy', from: '/x', path: '/new' },
@@ -99,8 +99,8 @@ t.test(
       [{ op: 'add', path: 'a', value: 1 }],
       Array.from({ length: 1001 }, () => ({ op: 'test', path: '/a', value: 1 }))
     ]
-    for (const body of none) t.equal(failureOf(body, { a: 1 })?.code, 'BAD_REQUEST', JSON.stringify(body).slice(0, 80))
-    for (const body of ['text', 1, true, null]) t.equal(failureOf(body)?.code, 'BAD_REQUEST')
+    for (const body of none) t.equal(catchFailure(body, { a: 1 })?.code, 'BAD_REQUEST', JSON.stringify(body).slice(0, 80))
+    for (const body of ['text', 1, true, null]) t.equal(catchFailure(body)?.code, 'BAD_REQUEST')
     for (const last of [
       { op: 'remove', path: '/b' },
       { op: 'replace', path: '/b', value: 1 },
@@ -114,7 +114,7 @@ t.test(
       { op: 'add', path: '/__proto__', value: {} },
       { op: 'copy', from: '/constructor/name', path: '/a' }
     ]) {
-      const failure = failureOf([{ op: 'test', path: '/a', value: 1 }, last], { a: 1, list: [1] })
+      const failure = catchFailure([{ op: 'test', path: '/a', value: 1 }, last], { a: 1, list: [1] })
       t.match(failure, { code: 'VALIDATION_ERROR', issues: [{ expression: ['[1]'] }] }, JSON.stringify(last))
     }
   }

@@ -5,20 +5,20 @@ import { isElement } from '../../src/mappings/core/path.js'
  * A value as it can be compared after HAPI printed it: exact numbers by their digits and precision, since HAPI writes
  * 1e2 as 100 and -0.0 as 0.0, and without elements that hold nothing, which HAPI drops sooner or later.
  */
-export function comparable (value: unknown): unknown {
-  if (value instanceof ExactNumber || typeof value === 'number') return digitsOf(String(value))
+export function toComparable (value: unknown): unknown {
+  if (value instanceof ExactNumber || typeof value === 'number') return normalizeNumber(String(value))
   // Nulls at the end of a list, or in all of it, stand beside extensions of values that are not there: what the list of
   // these says.
   if (Array.isArray(value)) {
     return value
       .slice(0, value.findLastIndex(item => item !== null) + 1)
-      .map(comparable)
+      .map(toComparable)
       .filter(isFilled)
   }
   return isElement(value)
     ? Object.fromEntries(
       Object.entries(value)
-        .map(([name, item]) => [name, comparable(item)])
+        .map(([name, item]) => [name, toComparable(item)])
         .filter(([, item]) => isFilled(item))
     )
     : value
@@ -27,9 +27,9 @@ export function comparable (value: unknown): unknown {
 const isFilled = (value: unknown): boolean =>
   value === null || typeof value !== 'object' || Object.keys(value).length > 0
 
-function digitsOf (text: string): string {
-  const [, sign, whole, fraction = '', exponent = '0'] = /^(-?)(\d+)(?:\.(\d+))?(?:e([+-]?\d+))?$/i.exec(text)!
+function normalizeNumber (text: string): string {
+  const [, sign, integer, fraction = '', exponent = '0'] = /^(-?)(\d+)(?:\.(\d+))?(?:e([+-]?\d+))?$/i.exec(text)!
   const power = Number(exponent) - fraction.length
-  const digits = (whole! + fraction).replace(/^0+(?=\d)/, '') + '0'.repeat(Math.max(0, power))
+  const digits = (integer! + fraction).replace(/^0+(?=\d)/, '') + '0'.repeat(Math.max(0, power))
   return `${/^0+$/.test(digits) ? '' : sign}${digits} e${Math.min(0, power)}`
 }

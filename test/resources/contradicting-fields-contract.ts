@@ -1,5 +1,5 @@
 import type { Test } from 'tap'
-import { clientOf, unlimitedPlans, type Client } from '../harness/client.js'
+import { createGatewayClient, unlimitedPlans, type Client } from '../harness/client.js'
 import { startGateway } from '../harness/gateway.js'
 
 /** A shortcut and its full list: what a record needs besides, what is sent of both, and what both then show. */
@@ -14,10 +14,10 @@ interface Case {
 }
 
 /** Fields that show the same, sent with different values, in new records and in changes. */
-export async function contradictingFieldsContract (t: Test, fhirUrl?: string): Promise<void> {
+export async function testContradictingFields (t: Test, fhirUrl?: string): Promise<void> {
   const gateway = await startGateway(t, { plans: unlimitedPlans, ...(fhirUrl !== undefined && { fhirUrl }) })
-  const client = await clientOf(gateway)
-  for (const { path, body, sent, shown, stored } of await casesOf(client)) {
+  const client = await createGatewayClient(gateway)
+  for (const { path, body, sent, shown, stored } of await buildCases(client)) {
     const names = Object.keys(sent)
     await t.test(`${path} with ${names.join(' and ')}`, async t => {
       const check = ({ status, data, text, body }: Awaited<ReturnType<Client['send']>>, message: string): void => {
@@ -43,7 +43,7 @@ export async function contradictingFieldsContract (t: Test, fhirUrl?: string): P
   }
 
   await t.test('a whole record in which one of the two was changed: the other follows, and a warning names it', async t => {
-    const { patientId, a, b } = await peopleOf(client)
+    const { patientId, a, b } = await createPeople(client)
     const { data } = await client.send('POST', 'encounters', {
       class: 'AMB',
       status: 'finished',
@@ -59,8 +59,8 @@ export async function contradictingFieldsContract (t: Test, fhirUrl?: string): P
   })
 
   await t.test('a JSON Patch that shortens a list and changes an item keeps what the item hides', async t => {
-    const { patientId } = await peopleOf(client)
-    const item = (text: string, valueString: string) => ({
+    const { patientId } = await createPeople(client)
+    const buildComponent = (text: string, valueString: string) => ({
       code: { text },
       valueString: 'x',
       extension: [{ url: 'http://example.org/hidden', valueString }]
@@ -70,7 +70,7 @@ export async function contradictingFieldsContract (t: Test, fhirUrl?: string): P
       status: 'final',
       code: { text: 'panel' },
       subject: { reference: `Patient/${patientId}` },
-      component: [item('a', '1'), item('b', '2'), item('c', '3')]
+      component: [buildComponent('a', '1'), buildComponent('b', '2'), buildComponent('c', '3')]
     })
     const { status } = await client.send('PATCH', `observations/${stored.id}`, [
       { op: 'remove', path: '/component/0' },
@@ -79,11 +79,11 @@ export async function contradictingFieldsContract (t: Test, fhirUrl?: string): P
     ])
     t.equal(status, 200)
     const { body } = await client.send('GET', `fhir/Observation/${stored.id}`)
-    t.match(body.component, [{ ...item('other', '2'), valueString: 'y' }, item('c', '3')])
+    t.match(body.component, [{ ...buildComponent('other', '2'), valueString: 'y' }, buildComponent('c', '3')])
   })
 }
 
-async function peopleOf ({ send }: Client) {
+async function createPeople ({ send }: Client) {
   const make = async (path: string, body: object): Promise<string> => (await send('POST', path, body)).data.id
   const [patientId, otherId] = [await make('patients', { lastName: 'P' }), await make('patients', { lastName: 'Q' })]
   const [a, b] = [await make('practitioners', { lastName: 'A' }), await make('practitioners', { lastName: 'B' })]
@@ -92,8 +92,8 @@ async function peopleOf ({ send }: Client) {
   return { patientId, otherId, a, b, orders: [await order('one'), await order('two')], make }
 }
 
-async function casesOf (client: Client): Promise<readonly Case[]> {
-  const { patientId, otherId, a, b, orders: [one, two], make } = await peopleOf(client)
+async function buildCases (client: Client): Promise<readonly Case[]> {
+  const { patientId, otherId, a, b, orders: [one, two], make } = await createPeople(client)
   const insurerId = await make('organizations', { name: 'Insurer' })
   const other = { actorId: `Patient/${otherId}` }
   const [cardiology, degree] = [{ specialty: 'Cardiology' }, { qualifications: [{ name: 'MD' }] }]

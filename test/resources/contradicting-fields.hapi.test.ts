@@ -1,6 +1,6 @@
 import t from 'tap'
-import { realBackend } from '../harness/backend.js'
-import { contradictingFieldsContract } from './contradicting-fields-contract.js'
+import { requireRealBackend } from '../harness/backend.js'
+import { testContradictingFields } from './contradicting-fields-contract.js'
 
-await contradictingFieldsContract(t, realBackend().url)
+await testContradictingFields(t, requireRealBackend().url)
 t.end()

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { contradictingFieldsContract } from './contradicting-fields-contract.js'
+import { testContradictingFields } from './contradicting-fields-contract.js'
 
-await contradictingFieldsContract(t)
+await testContradictingFields(t)
 t.end()

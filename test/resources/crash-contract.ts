@@ -5,40 +5,44 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Test } from 'tap'
-import { buildMain, processEnvironment } from '../harness/built.js'
+import { buildMain, getProcessEnvironment } from '../harness/built.js'
 import { startWatched, type WatchedBackend } from '../harness/recording-backend.js'
-import { calm } from '../sync/control-plane.js'
+import { withoutOverloadLimits } from '../sync/control-plane.js'
 
 /** A gateway process, as `npm start` makes one. */
 async function startProcess (t: Test, main: string, environment: Record<string, string>) {
   const child = spawn(process.execPath, [main], {
-    env: { ...processEnvironment(), HOST: '127.0.0.1', PORT: '0', LOG_LEVEL: 'silent', ...environment },
+    env: { ...getProcessEnvironment(), HOST: '127.0.0.1', PORT: '0', LOG_LEVEL: 'silent', ...environment },
     stdio: ['ignore', 'pipe', 'inherit']
   })
   const ended = once(child, 'close')
   t.after(() => { child.kill('SIGKILL') })
-  let said = ''
-  child.stdout.setEncoding('utf8').on('data', chunk => { said += chunk })
-  while (!/listens on \S+\n/.test(said)) {
+  let output = ''
+  child.stdout.setEncoding('utf8').on('data', chunk => { output += chunk })
+  while (!/listens on \S+\n/.test(output)) {
     if (child.exitCode !== null) throw new Error('the process ended at its start')
     await pause(20)
   }
   return {
-    url: /listens on (\S+)\n/.exec(said)![1]!,
-    key: /svc_test_\w+/.exec(said)?.[0],
+    url: /listens on (\S+)\n/.exec(output)![1]!,
+    key: /svc_test_\w+/.exec(output)?.[0],
     kill: async () => { child.kill('SIGKILL'); await ended }
   }
 }
 
 /** What an Idempotency-Key promises when the process is killed, whichever FHIR server is behind it. */
-export async function crashContract (t: Test, fhirUrl: string): Promise<void> {
+export async function testCrashes (t: Test, fhirUrl: string): Promise<void> {
   const directory = mkdtempSync(join(tmpdir(), 'clinigate-crash-'))
   const backend = await startWatched(fhirUrl)
   t.after(async () => {
     await backend.close()
     rmSync(directory, { recursive: true, force: true })
   })
-  const environment = calm(t, { CLINIGATE_DATA: directory, FHIR_TEST_URL: backend.url, FHIR_LIVE_URL: backend.url })
+  const environment = withoutOverloadLimits(t, {
+    CLINIGATE_DATA: directory,
+    FHIR_TEST_URL: backend.url,
+    FHIR_LIVE_URL: backend.url
+  })
   const main = buildMain()
   const first = await startProcess(t, main, environment)
   const send = async (
@@ -58,7 +62,7 @@ export async function crashContract (t: Test, fhirUrl: string): Promise<void> {
     }
   }
   /** Kills the process once the datastore has the request, or has answered it. */
-  const killed = async (
+  const killDuring = async (
     { url, kill }: typeof first,
     what: Parameters<WatchedBackend['hold']>[0],
     request: { method: string; path: string; key: string; body: unknown }
@@ -69,12 +73,12 @@ export async function crashContract (t: Test, fhirUrl: string): Promise<void> {
       () => false,
       () => true
     )
-    const late = await held
+    const heldRequest = await held
     await kill()
     t.equal(await broken, true, 'the client gets no answer')
-    return late
+    return heldRequest
   }
-  const total = async (url: string): Promise<number> => (await send(url, { path: 'patients' })).data.total
+  const countPatients = async (url: string): Promise<number> => (await send(url, { path: 'patients' })).data.total
 
   const create = {
     method: 'POST',
@@ -82,7 +86,7 @@ export async function crashContract (t: Test, fhirUrl: string): Promise<void> {
     key: 'create',
     body: { firstName: 'Ada', lastName: 'Byron', identifiers: [{ value: '0' }] }
   }
-  await killed(first, 'answer', create)
+  await killDuring(first, 'answer', create)
   const second = await startProcess(t, main, environment)
   const made = await send(second.url, create)
   t.match(
@@ -90,7 +94,7 @@ export async function crashContract (t: Test, fhirUrl: string): Promise<void> {
     { status: 201, isReplayed: true, data: { versionId: '1', firstName: 'Ada' } },
     'killed after the datastore stored the record'
   )
-  t.equal(await total(second.url), 1)
+  t.equal(await countPatients(second.url), 1)
 
   const change = {
     method: 'PATCH',
@@ -98,7 +102,7 @@ export async function crashContract (t: Test, fhirUrl: string): Promise<void> {
     key: 'change',
     body: [{ op: 'add', path: '/identifiers/-', value: { value: '1' } }]
   }
-  await killed(second, 'answer', change)
+  await killDuring(second, 'answer', change)
   const third = await startProcess(t, main, environment)
   const changed = await send(third.url, change)
   t.match(
@@ -109,15 +113,15 @@ export async function crashContract (t: Test, fhirUrl: string): Promise<void> {
   t.strictSame((await send(third.url, { path: change.path })).data, changed.data)
 
   const another = { ...create, key: 'another' }
-  const late = await killed(third, 'request', another)
+  const heldRequest = await killDuring(third, 'request', another)
   const fourth = await startProcess(t, main, environment)
   t.match(
     await send(fourth.url, another),
     { status: 201, isReplayed: false },
     'killed before the datastore had the request'
   )
-  t.equal((await late.pass()).status, 200, 'what it sent arrives now and stores nothing')
-  t.equal(await total(fourth.url), 2)
+  t.equal((await heldRequest.pass()).status, 200, 'what it sent arrives now and stores nothing')
+  t.equal(await countPatients(fourth.url), 2)
   t.match(await send(fourth.url, another), { status: 201, isReplayed: true })
   await fourth.kill()
 }

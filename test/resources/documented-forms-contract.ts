@@ -1,14 +1,14 @@
 import type { Test } from 'tap'
-import { clientOf, unlimitedPlans } from '../harness/client.js'
+import { createGatewayClient, unlimitedPlans } from '../harness/client.js'
 import { startGateway } from '../harness/gateway.js'
 
-const loinc = (code: string) => ({ system: 'http://loinc.org', code })
+const toLoinc = (code: string) => ({ system: 'http://loinc.org', code })
 const amount = { value: 120, unit: 'mmHg', system: 'http://unitsofmeasure.org', code: 'mm[Hg]' }
 
 /** The forms of fields that clients of other services send, and the one shape in which each comes back. */
-export async function documentedFormsContract (t: Test, fhirUrl: string): Promise<void> {
+export async function testDocumentedForms (t: Test, fhirUrl: string): Promise<void> {
   const gateway = await startGateway(t, { fhirUrl, plans: unlimitedPlans })
-  const client = await clientOf(gateway)
+  const client = await createGatewayClient(gateway)
   const { send } = client
   const read = async (path: string, body: object) => {
     const created = await send('POST', path, body)
@@ -21,12 +21,12 @@ export async function documentedFormsContract (t: Test, fhirUrl: string): Promis
 
   await t.test('a blood pressure sent with component[].valueQuantity is stored, and shown as value and unit', async t => {
     const { data } = await read('observations', {
-      code: loinc('85354-9'),
+      code: toLoinc('85354-9'),
       patientId,
       component: [
-        { code: loinc('8480-6'), valueQuantity: amount },
-        { code: loinc('8462-4'), valueString: 'too low to measure' },
-        { code: loinc('8478-0'), valueBoolean: true }
+        { code: toLoinc('8480-6'), valueQuantity: amount },
+        { code: toLoinc('8462-4'), valueString: 'too low to measure' },
+        { code: toLoinc('8478-0'), valueBoolean: true }
       ]
     })
     t.same(data.component.map(({ value, unit }: { value: unknown; unit?: string }) => [value, unit]), [
@@ -43,9 +43,9 @@ export async function documentedFormsContract (t: Test, fhirUrl: string): Promis
 
   await t.test('two forms of one value are refused with the field to take out', async t => {
     const { status, body } = await send('POST', 'observations', {
-      code: loinc('85354-9'),
+      code: toLoinc('85354-9'),
       patientId,
-      component: [{ code: loinc('8480-6'), value: 1, valueString: 'x' }]
+      component: [{ code: toLoinc('8480-6'), value: 1, valueString: 'x' }]
     })
     t.equal(status, 422)
     t.match(body.issues[0].expression, [/^component\[0\]/])
@@ -57,8 +57,8 @@ export async function documentedFormsContract (t: Test, fhirUrl: string): Promis
       lifecycleStatus: 'active',
       patientId,
       target: [
-        { measure: loinc('55423-8'), detailQuantity: { value: 8000, unit: 'steps' } },
-        { measure: loinc('55423-8'), detailString: 'to the shop' }
+        { measure: toLoinc('55423-8'), detailQuantity: { value: 8000, unit: 'steps' } },
+        { measure: toLoinc('55423-8'), detailString: 'to the shop' }
       ]
     })
     t.match(data.target[0].detail, { unit: 'steps' })

@@ -1,6 +1,6 @@
 import t from 'tap'
-import { realBackend } from '../harness/backend.js'
-import { documentedFormsContract } from './documented-forms-contract.js'
+import { requireRealBackend } from '../harness/backend.js'
+import { testDocumentedForms } from './documented-forms-contract.js'
 
-await documentedFormsContract(t, realBackend().url)
+await testDocumentedForms(t, requireRealBackend().url)
 t.end()

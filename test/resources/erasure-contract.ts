@@ -1,5 +1,5 @@
 import type { Test } from 'tap'
-import { clientOf, unlimitedPlans, type Client } from '../harness/client.js'
+import { createGatewayClient, unlimitedPlans, type Client } from '../harness/client.js'
 import { startGateway } from '../harness/gateway.js'
 
 interface Listed {
@@ -10,11 +10,11 @@ interface Listed {
 }
 
 /** The steps of docs/how-to/erase-a-patient.md, and what holds of the records that a refused delete lists. */
-export async function erasureContract (t: Test, fhirUrl: string): Promise<void> {
+export async function testErasure (t: Test, fhirUrl: string): Promise<void> {
   const gateway = await startGateway(t, { fhirUrl, plans: unlimitedPlans })
-  const newClient = () => clientOf(gateway)
-  const others = await storedPatient(await newClient())
-  const fhirOf = async ({ tenantId }: Client, scopes?: readonly ('read' | 'write' | '*')[]) => {
+  const createClient = () => createGatewayClient(gateway)
+  const others = await storePatient(await createClient())
+  const createSender = async ({ tenantId }: Client, scopes?: readonly ('read' | 'write' | '*')[]) => {
     const { secret } = await gateway.createKey({ tenantId, ...(scopes && { scopes }) })
     return async (method: 'GET' | 'PUT' | 'PATCH' | 'POST' | 'DELETE', path: string, body?: object) => {
       const response = await gateway.inject({
@@ -31,8 +31,8 @@ export async function erasureContract (t: Test, fhirUrl: string): Promise<void> 
   }
 
   await t.test('a patient whom many records name is erased: the 409 lists them in an order that works', async t => {
-    const client = await newClient()
-    const { patientId, records } = await storedPatient(client)
+    const client = await createClient()
+    const { patientId, records } = await storePatient(client)
     const refused = await client.send('DELETE', `patients/${patientId}`)
     t.equal(refused.status, 409)
     t.equal(refused.body.code, 'CONFLICT')
@@ -52,15 +52,15 @@ export async function erasureContract (t: Test, fhirUrl: string): Promise<void> 
   })
 
   await t.test('raw FHIR lists the same as issues, and none to a key that may not read', async t => {
-    const client = await newClient()
-    const { patientId, records } = await storedPatient(client)
-    const fhir = await fhirOf(client)
+    const client = await createClient()
+    const { patientId, records } = await storePatient(client)
+    const fhir = await createSender(client)
     const { status, body } = await fhir('DELETE', `/fhir/Patient/${patientId}`)
     t.equal(status, 409)
     t.equal(body.resourceType, 'OperationOutcome')
     t.same(body.issue.map(({ code }: { code: string }) => code), records.map(() => 'conflict'))
     for (const { diagnostics } of body.issue) t.match(diagnostics, /^[A-Z]\w+\/[\w.-]+: delete it first\.$/)
-    const blind = await fhirOf(client, ['write'])
+    const blind = await createSender(client, ['write'])
     for (const path of [`/fhir/Patient/${patientId}`, `/patients/${patientId}`]) {
       const { status, body } = await blind('DELETE', path)
       t.equal(status, 409)
@@ -73,16 +73,16 @@ export async function erasureContract (t: Test, fhirUrl: string): Promise<void> 
   })
 
   await t.test('records that refer to each other are marked, and deleted in one transaction', async t => {
-    const client = await newClient()
-    const fhir = await fhirOf(client)
-    const named = (id?: string, other?: string) => ({
+    const client = await createClient()
+    const fhir = await createSender(client)
+    const buildPatient = (id?: string, other?: string) => ({
       resourceType: 'Patient',
       ...(id && { id }),
       ...(other && { link: [{ other: { reference: `Patient/${other}` }, type: 'seealso' }] })
     })
-    const first = (await fhir('POST', '/fhir/Patient', named())).body.id
-    const second = (await fhir('POST', '/fhir/Patient', named(undefined, first))).body.id
-    t.equal((await fhir('PUT', `/fhir/Patient/${first}`, named(first, second))).status, 200)
+    const first = (await fhir('POST', '/fhir/Patient', buildPatient())).body.id
+    const second = (await fhir('POST', '/fhir/Patient', buildPatient(undefined, first))).body.id
+    t.equal((await fhir('PUT', `/fhir/Patient/${first}`, buildPatient(first, second))).status, 200)
     const refused = await fhir('DELETE', `/patients/${first}`)
     t.equal(refused.status, 409)
     t.same(refused.body.details, {
@@ -95,8 +95,8 @@ export async function erasureContract (t: Test, fhirUrl: string): Promise<void> 
   })
 
   await t.test('a list is bounded, and each delete of what it lists leaves less', async t => {
-    const client = await newClient()
-    const fhir = await fhirOf(client)
+    const client = await createClient()
+    const fhir = await createSender(client)
     const { id } = (await client.send('POST', 'patients', { firstName: 'Ada', lastName: 'Byron' })).data
     const entry = Array.from({ length: 130 }, (_, at) => ({
       fullUrl: `urn:uuid:00000000-0000-4000-8000-${String(at).padStart(12, '0')}`,
@@ -120,8 +120,8 @@ export async function erasureContract (t: Test, fhirUrl: string): Promise<void> 
   })
 
   await t.test('a reference that no search parameter follows keeps no patient', async t => {
-    const client = await newClient()
-    const fhir = await fhirOf(client)
+    const client = await createClient()
+    const fhir = await createSender(client)
     const { id } = (await client.send('POST', 'patients', { firstName: 'Ada', lastName: 'Byron' })).data
     const note = [{ text: 'said so', authorReference: { reference: `Patient/${id}` } }]
     const observation = { resourceType: 'Observation', status: 'final', code: { text: 'x' }, note }
@@ -130,11 +130,11 @@ export async function erasureContract (t: Test, fhirUrl: string): Promise<void> 
   })
 
   await t.test('an audit event is deleted by a key with the scope *, and never changed, by both ways in', async t => {
-    const client = await newClient()
-    const all = await fhirOf(client)
-    const writing = await fhirOf(client, ['read', 'write'])
+    const client = await createClient()
+    const all = await createSender(client)
+    const writing = await createSender(client, ['read', 'write'])
     for (const path of ['/audit-events', '/fhir/AuditEvent']) {
-      const { id } = (await client.send('POST', 'audit-events', auditEvent())).data
+      const { id } = (await client.send('POST', 'audit-events', buildAuditEvent())).data
       const one = `${path}/${id}`
       const stored = (await all('GET', `/fhir/AuditEvent/${id}`)).body
       const refused = await writing('DELETE', one)
@@ -146,20 +146,20 @@ export async function erasureContract (t: Test, fhirUrl: string): Promise<void> 
       t.match((await all('DELETE', one)).status, path.includes('fhir') ? 204 : 200)
       t.equal((await all('GET', one)).status, 404)
     }
-    const { id } = (await client.send('POST', 'audit-events', auditEvent())).data
-    const bundle = (type: string, method: string) => ({
+    const { id } = (await client.send('POST', 'audit-events', buildAuditEvent())).data
+    const buildBundle = (type: string, method: string) => ({
       resourceType: 'Bundle',
       type,
       entry: [{ request: { method, url: `AuditEvent/${id}` } }]
     })
-    t.equal((await writing('POST', '/fhir', bundle('transaction', 'DELETE'))).status, 403)
-    t.match((await writing('POST', '/fhir', bundle('batch', 'DELETE'))).body.entry[0].response.status, /^403/)
+    t.equal((await writing('POST', '/fhir', buildBundle('transaction', 'DELETE'))).status, 403)
+    t.match((await writing('POST', '/fhir', buildBundle('batch', 'DELETE'))).body.entry[0].response.status, /^403/)
     t.equal((await writing('DELETE', `/fhir/AuditEvent?_id=${id}`)).status, 403)
     t.equal((await all('GET', `/audit-events/${id}`)).status, 200)
   })
 }
 
-function auditEvent (patientId?: string): object {
+function buildAuditEvent (patientId?: string): object {
   return {
     type: 'rest',
     action: 'R',
@@ -169,7 +169,7 @@ function auditEvent (patientId?: string): object {
 }
 
 /** A patient, and records that refer to the patient and to each other, by their paths. */
-async function storedPatient (client: Client): Promise<{ readonly patientId: string; readonly records: string[] }> {
+async function storePatient (client: Client): Promise<{ readonly patientId: string; readonly records: string[] }> {
   const records: string[] = []
   const store = async (path: string, body: object): Promise<string> => {
     const { status, text, body: { data = {}, id = data.id } = {} } = await client.send('POST', path, body)
@@ -183,7 +183,7 @@ async function storedPatient (client: Client): Promise<{ readonly patientId: str
   const code = { system: 'http://loinc.org', code: '8867-4' }
   const observationId = await store('observations', { code, patientId, encounterId, valueQuantity: { value: 72 } })
   await store('labs', { code, patientId, encounterId, resultIds: [observationId] })
-  await store('audit-events', auditEvent(patientId))
+  await store('audit-events', buildAuditEvent(patientId))
   await store('fhir/RelatedPerson', { resourceType: 'RelatedPerson', patient: { reference: `Patient/${patientId}` } })
   return { patientId, records }
 }

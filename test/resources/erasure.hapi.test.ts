@@ -1,6 +1,6 @@
 import t from 'tap'
-import { realBackend } from '../harness/backend.js'
-import { erasureContract } from './erasure-contract.js'
+import { requireRealBackend } from '../harness/backend.js'
+import { testErasure } from './erasure-contract.js'
 
-await erasureContract(t, realBackend().url)
+await testErasure(t, requireRealBackend().url)
 t.end()

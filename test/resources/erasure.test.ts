@@ -1,7 +1,7 @@
 import t from 'tap'
 import { startTestSandbox } from '../harness/sandbox.js'
-import { erasureContract } from './erasure-contract.js'
+import { testErasure } from './erasure-contract.js'
 
 const sandbox = await startTestSandbox(t)
-await erasureContract(t, sandbox.url)
+await testErasure(t, sandbox.url)
 t.end()

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { readSearch } from '../../src/api/resources/query.js'
+import { readSimpleSearch } from '../../src/api/resources/query.js'
 import { notes } from '../../src/mappings/resources/notes.js'
 import { patients } from '../../src/mappings/resources/patients.js'
 import { paymentNotices } from '../../src/mappings/resources/payment-notices.js'
@@ -8,10 +8,10 @@ import { startGateway } from '../harness/gateway.js'
 // The datastore got the empty value, and refused it or not.
 t.test('a comma with nothing before or after it is refused', async t => {
   for (const query of ['gender=male,', 'gender=,male', 'gender=male,%20,female', 'gender=,', 'id=1,', 'name:text=']) {
-    t.throws(() => readSearch(patients, query), { code: 'BAD_REQUEST' }, query)
+    t.throws(() => readSimpleSearch(patients, query), { code: 'BAD_REQUEST' }, query)
   }
   for (const query of ['identifier=a%5C,', 'name=Byron,', 'gender=male,female']) {
-    t.doesNotThrow(() => readSearch(patients, query), query)
+    t.doesNotThrow(() => readSimpleSearch(patients, query), query)
   }
 })
 
@@ -19,9 +19,9 @@ t.test('a comma with nothing before or after it is refused', async t => {
 // undefined.
 t.test('a filter named like a member that every object has is unknown', async t => {
   for (const name of ['constructor', 'toString', 'hasOwnProperty', 'valueOf', '__proto__', '__defineGetter__']) {
-    t.throws(() => readSearch(patients, `${name}=1`), { code: 'UNKNOWN_FILTER' }, name)
-    t.throws(() => readSearch(patients, `${name}:text=1`), { code: 'UNKNOWN_FILTER' }, name)
-    t.throws(() => readSearch(patients, `sort=${name}`), { code: 'BAD_REQUEST' }, name)
+    t.throws(() => readSimpleSearch(patients, `${name}=1`), { code: 'UNKNOWN_FILTER' }, name)
+    t.throws(() => readSimpleSearch(patients, `${name}:text=1`), { code: 'UNKNOWN_FILTER' }, name)
+    t.throws(() => readSimpleSearch(patients, `sort=${name}`), { code: 'BAD_REQUEST' }, name)
   }
 })
 
@@ -29,26 +29,26 @@ t.test('a filter named like a member that every object has is unknown', async t 
 t.test('two filters that bound the same dates from the same side are refused by name', async t => {
   for (const query of ['date=2026-03-14&dateFrom=2026', 'dateFrom=2025&date=2026-03-14&dateTo=2026']) {
     t.throws(
-      () => readSearch(notes, query),
+      () => readSimpleSearch(notes, query),
       { code: 'BAD_REQUEST', issues: [{ diagnostics: /cannot be combined with/ }] },
       query
     )
   }
   for (const query of ['date=2026-03-14', 'dateFrom=2025&dateTo=2026', 'date=2026-03-14&periodFrom=2025']) {
-    t.doesNotThrow(() => readSearch(notes, query), query)
+    t.doesNotThrow(() => readSimpleSearch(notes, query), query)
   }
-  t.throws(() => readSearch(paymentNotices, 'createdFrom=2025&dateFrom=2026'), {
+  t.throws(() => readSimpleSearch(paymentNotices, 'createdFrom=2025&dateFrom=2026'), {
     code: 'BAD_REQUEST',
     issues: [{ expression: ['createdFrom'] }]
   })
-  t.doesNotThrow(() => readSearch(paymentNotices, 'createdFrom=2025&dateTo=2026'))
+  t.doesNotThrow(() => readSimpleSearch(paymentNotices, 'createdFrom=2025&dateTo=2026'))
 })
 
 // A client that did not encode the plus sign was told to send a time with its zone, which it had.
 t.test('a time whose plus sign became a space is answered with how to write it', async t => {
   const gateway = await startGateway(t)
   const { secret } = await gateway.createKey()
-  const ask = async (time: string) =>
+  const searchFrom = async (time: string) =>
     (
       await gateway.inject({
         method: 'GET',
@@ -56,10 +56,10 @@ t.test('a time whose plus sign became a space is answered with how to write it',
         headers: { 'x-api-key': secret }
       })
     ).json()
-  t.match(await ask('2026-03-14T09:30:00+02:00'), { code: 'BAD_REQUEST', message: /%2B/ })
-  t.match(await ask('2026-03-14T09:30+02:00'), { code: 'BAD_REQUEST', message: /%2B/ })
-  t.notMatch((await ask('yesterday')).message, /%2B/)
-  t.match(await ask('2026-03-14T09:30:00%2B02:00'), { data: [] })
+  t.match(await searchFrom('2026-03-14T09:30:00+02:00'), { code: 'BAD_REQUEST', message: /%2B/ })
+  t.match(await searchFrom('2026-03-14T09:30+02:00'), { code: 'BAD_REQUEST', message: /%2B/ })
+  t.notMatch((await searchFrom('yesterday')).message, /%2B/)
+  t.match(await searchFrom('2026-03-14T09:30:00%2B02:00'), { data: [] })
 })
 
 // What followed an ampersand that nobody had encoded was taken for a filter, and its name, a part of a patient's, was
@@ -67,7 +67,7 @@ t.test('a time whose plus sign became a space is answered with how to write it',
 t.test('a query whose part has no = is refused in words that do not repeat it', async t => {
   const { url, createKey } = await startGateway(t)
   const { secret } = await createKey()
-  const requested = async (path: string, init: RequestInit = {}): Promise<{ status: number, text: string }> => {
+  const sendRequest = async (path: string, init: RequestInit = {}): Promise<{ status: number, text: string }> => {
     const response = await fetch(`${url}/v1/${path}`, { ...init, headers: { 'x-api-key': secret, ...init.headers } })
     return { status: response.status, text: await response.text() }
   }
@@ -84,13 +84,13 @@ t.test('a query whose part has no = is refused in words that do not repeat it', 
     ['fhir/Patient?name=Smith&Jones', { headers: { prefer: 'handling=lenient' } }],
     ['fhir/Patient/_search', form]
   ] as const) {
-    const { status, text } = await requested(path, init)
+    const { status, text } = await sendRequest(path, init)
     t.equal(status, 400, path)
     t.match(text, '%26')
     t.notMatch(text, /Jones|Smith/)
   }
-  t.equal((await requested('patients?lastName=Smith%26Jones')).status, 200)
-  t.equal((await requested('fhir/Patient?name=Smith%26Jones&_pretty')).status, 200)
+  t.equal((await sendRequest('patients?lastName=Smith%26Jones')).status, 200)
+  t.equal((await sendRequest('fhir/Patient?name=Smith%26Jones&_pretty')).status, 200)
 })
 
 // The document promised to find any word of a text; FHIR servers find its start.
@@ -98,19 +98,19 @@ t.test('a search by :text finds what the document says: the start of a text or d
   const { url, createKey } = await startGateway(t)
   const { secret } = await createKey()
   const headers = { 'x-api-key': secret, 'content-type': 'application/json' }
-  const post = async (path: string, body: unknown): Promise<any> =>
+  const postJson = async (path: string, body: unknown): Promise<any> =>
     await (await fetch(`${url}/v1/${path}`, { method: 'POST', headers, body: JSON.stringify(body) })).json()
-  const { data: { id: patientId } } = await post('patients', { firstName: 'Ada', lastName: 'Byron' })
-  await post('observations', {
+  const { data: { id: patientId } } = await postJson('patients', { firstName: 'Ada', lastName: 'Byron' })
+  await postJson('observations', {
     patientId,
     code: { system: 'http://loinc.org', code: '8867-4', display: 'Heart rate', text: 'Resting pulse' }
   })
-  const found = async (words: string): Promise<number> =>
+  const countMatches = async (words: string): Promise<number> =>
     ((await (await fetch(`${url}/v1/observations?code:text=${encodeURIComponent(words)}`, { headers })).json()) as any)
       .data.total
   const document = await (await fetch(`${url}/openapi.json`)).json() as any
   const { description } = Object.values<any>(document.components.parameters).find(({ name }) => name === 'code:text')
   t.equal(description, 'Start of its text or of a display, case-insensitive.')
-  for (const words of ['heart', 'HEART r', 'resting']) t.equal(await found(words), 1, words)
-  for (const words of ['rate', 'pulse']) t.equal(await found(words), 0, words)
+  for (const words of ['heart', 'HEART r', 'resting']) t.equal(await countMatches(words), 1, words)
+  for (const words of ['rate', 'pulse']) t.equal(await countMatches(words), 0, words)
 })

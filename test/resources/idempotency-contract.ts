@@ -5,14 +5,14 @@ import { RequestFile } from '../../src/idempotency/request-file.js'
 import { patients } from '../../src/mappings/resources/patients.js'
 import { create as createRecord } from '../../src/api/resources/writes.js'
 import { startGateway, type TestGateway } from '../harness/gateway.js'
-import { answersIn, exchangeRaw } from '../harness/raw-http.js'
+import { parseResponses, exchangeRaw } from '../harness/raw-http.js'
 import { startWatched, type WatchedBackend } from '../harness/recording-backend.js'
-import { gatewayTo, newTenant } from '../tenant-guard/guarded.js'
+import { createGateway, newTenant } from '../tenant-guard/guarded.js'
 
 const person = { firstName: 'Ada', lastName: 'Byron' }
 const appended = [{ op: 'add', path: '/identifiers/-', value: { system: 'http://ward', value: '1' } }]
 
-interface Answer {
+interface EnvelopeResponse {
   readonly status: number
   readonly headers: Record<string, unknown>
   readonly data: any
@@ -23,12 +23,12 @@ interface Answer {
 type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
 
 /** Requests of one tenant at one gateway; `key` is the Idempotency-Key. */
-function clientOf ({ inject }: Pick<TestGateway, 'inject'>, secret: string) {
+function createSender ({ inject }: Pick<TestGateway, 'inject'>, secret: string) {
   return async (
     method: Method,
     path: string,
     { key, payload, headers = {} }: { key?: string; payload?: unknown; headers?: object } = {}
-  ): Promise<Answer> => {
+  ): Promise<EnvelopeResponse> => {
     const response = await inject({
       method,
       url: `/v1/${path}`,
@@ -47,7 +47,7 @@ interface Variant {
 }
 
 /** What an Idempotency-Key promises, whichever FHIR server is behind the gateway. */
-export async function idempotencyContract (
+export async function testIdempotency (
   t: Test, fhirUrl: string, { callsOfWrite = 1, environment = {} }: Variant = {}
 ): Promise<void> {
   const backend = await startWatched(fhirUrl)
@@ -55,27 +55,27 @@ export async function idempotencyContract (
   let sent = 0
   const clock = { ms: Date.now() }
   const gateway = await startGateway(t, { fhirUrl: backend.url, environment, now: () => new Date(clock.ms) })
-  const tenant = async () => {
+  const createTenant = async () => {
     const { tenantId, secret } = await gateway.createKey()
-    return { tenantId, secret, send: clientOf(gateway, secret) }
+    return { tenantId, secret, send: createSender(gateway, secret) }
   }
-  const calls = (): number => backend.seen.length - sent
+  const countCalls = (): number => backend.seen.length - sent
   const forget = (): void => { sent = backend.seen.length }
-  const total = async (send: ReturnType<typeof clientOf>, path = 'patients'): Promise<number> =>
+  const countRecords = async (send: ReturnType<typeof createSender>, path = 'patients'): Promise<number> =>
     (await send('GET', path)).data.total
 
   await t.test(
     'a create is made once; sent again it gets the first answer, whatever became of the record since',
     async t => {
-      const { send } = await tenant()
+      const { send } = await createTenant()
       const key = randomUUID()
       forget()
       const first = await send('POST', 'patients', { key, payload: { ...person, birthDate: '1990-03-14' } })
-      t.equal(calls(), callsOfWrite)
+      t.equal(countCalls(), callsOfWrite)
       t.strictSame([first.status, first.headers['idempotent-replayed']], [201, undefined])
       forget()
       const again = await send('POST', 'patients', { key, payload: { birthDate: '1990-03-14', ...person } })
-      t.equal(calls(), 1)
+      t.equal(countCalls(), 1)
       t.strictSame([again.status, again.headers['idempotent-replayed'], again.data], [201, 'true', first.data])
       t.strictSame([again.headers.etag, again.headers.location], [first.headers.etag, first.headers.location])
       await send('PATCH', `patients/${first.data.id}`, { payload: { birthDate: '1991-03-14' } })
@@ -84,18 +84,18 @@ export async function idempotencyContract (
         (await send('POST', 'patients', { key, payload: { ...person, birthDate: '1990-03-14' } })).data,
         first.data
       )
-      t.equal(calls(), 2)
-      t.equal(await total(send), 1)
+      t.equal(countCalls(), 2)
+      t.equal(await countRecords(send), 1)
     }
   )
 
   await t.test('a change is made once, also one that would do more each time', async t => {
-    const { send } = await tenant()
+    const { send } = await createTenant()
     const { data: { id } } = await send('POST', 'patients', { payload: { ...person, identifiers: [{ value: '0' }] } })
     const key = randomUUID()
     forget()
     const first = await send('PATCH', `patients/${id}`, { key, payload: appended })
-    t.equal(calls(), callsOfWrite + 1)
+    t.equal(countCalls(), callsOfWrite + 1)
     t.equal(first.data.identifiers.length, 2)
     await send('PATCH', `patients/${id}`, { payload: { active: false } })
     const again = await send('PATCH', `patients/${id}`, { key, payload: appended })
@@ -104,7 +104,7 @@ export async function idempotencyContract (
   })
 
   await t.test('a change that changes nothing has its answer replayed too', async t => {
-    const { send } = await tenant()
+    const { send } = await createTenant()
     const { data: { id } } = await send('POST', 'patients', { payload: person })
     const key = randomUUID()
     const first = await send('PATCH', `patients/${id}`, { key, payload: { firstName: 'Ada' } })
@@ -115,7 +115,7 @@ export async function idempotencyContract (
   })
 
   await t.test('of many that come at once with one key one is performed, and the others are told to wait', async t => {
-    const { send } = await tenant()
+    const { send } = await createTenant()
     const { data: { id } } = await send('POST', 'patients', { payload: { ...person, identifiers: [{ value: '0' }] } })
     for (const count of [2, 20]) {
       const key = randomUUID()
@@ -125,25 +125,25 @@ export async function idempotencyContract (
       const changes = await Promise.all(
         Array.from({ length: count }, () => send('PATCH', `patients/${id}`, { key: `${key}x`, payload: appended }))
       )
-      for (const [answers, status] of [[creates, 201], [changes, 200]] as const) {
+      for (const [responses, status] of [[creates, 201], [changes, 200]] as const) {
         t.equal(
-          answers.filter(answer => answer.status === status && answer.headers['idempotent-replayed'] === undefined)
+          responses.filter(response => response.status === status && response.headers['idempotent-replayed'] === undefined)
             .length,
           1
         )
-        const others = answers.filter(answer => answer.status !== status)
+        const others = responses.filter(response => response.status !== status)
         t.ok(others.length > 0)
         for (const { code, headers } of others) t.strictSame([code, headers['retry-after']], ['CONFLICT', '1'])
       }
-      const late = await send('POST', 'encounters', { key, payload: { patientId: id } })
-      t.strictSame([late.status, late.headers['idempotent-replayed']], [201, 'true'])
+      const repeated = await send('POST', 'encounters', { key, payload: { patientId: id } })
+      t.strictSame([repeated.status, repeated.headers['idempotent-replayed']], [201, 'true'])
     }
-    t.equal(await total(send, 'encounters'), 2)
+    t.equal(await countRecords(send, 'encounters'), 2)
     t.equal((await send('GET', `patients/${id}`)).data.identifiers.length, 3)
   })
 
   await t.test('a key that was used for another request is refused, and nothing is done', async t => {
-    const { send } = await tenant()
+    const { send } = await createTenant()
     const { data: { id, versionId } } = await send('POST', 'patients', { payload: person })
     const { data: other } = await send('POST', 'patients', { payload: person })
     const [created, changed, refused] = [randomUUID(), randomUUID(), randomUUID()]
@@ -164,14 +164,14 @@ export async function idempotencyContract (
       const { status, code } = await send(method, path, { key, payload, headers })
       t.strictSame([status, code], [422, 'IDEMPOTENCY_KEY_REUSED'])
     }
-    t.equal(calls(), 0)
-    t.strictSame([await total(send), await total(send, 'practitioners')], [3, 0])
+    t.equal(countCalls(), 0)
+    t.strictSame([await countRecords(send), await countRecords(send, 'practitioners')], [3, 0])
   })
 
   await t.test('a key of another tenant, or of the other mode, is another key', async t => {
-    const [mine, theirs] = [await tenant(), await tenant()]
-    const live = clientOf(gateway, (await gateway.createKey({ tenantId: mine.tenantId, mode: 'live' })).secret)
-    const sibling = clientOf(gateway, (await gateway.createKey({ tenantId: mine.tenantId })).secret)
+    const [mine, theirs] = [await createTenant(), await createTenant()]
+    const live = createSender(gateway, (await gateway.createKey({ tenantId: mine.tenantId, mode: 'live' })).secret)
+    const sibling = createSender(gateway, (await gateway.createKey({ tenantId: mine.tenantId })).secret)
     const key = randomUUID()
     const made = await Promise.all(
       [mine.send, theirs.send, live].map(send => send('POST', 'patients', { key, payload: person }))
@@ -193,7 +193,7 @@ export async function idempotencyContract (
   })
 
   await t.test('a refused request may be sent again with its key, and is performed when it can be', async t => {
-    const { send } = await tenant()
+    const { send } = await createTenant()
     const key = randomUUID()
     const { data: { id } } = await send('POST', 'patients', { payload: person })
     const payload = { active: false }
@@ -218,7 +218,7 @@ export async function idempotencyContract (
   })
 
   await t.test('what was made and then deleted is not made again with the same key', async t => {
-    const { send } = await tenant()
+    const { send } = await createTenant()
     const [created, changed] = [randomUUID(), randomUUID()]
     const { data: { id } } = await send('POST', 'patients', { key: created, payload: person })
     await send('PATCH', `patients/${id}`, { key: changed, payload: { active: false } })
@@ -227,11 +227,11 @@ export async function idempotencyContract (
     t.strictSame([again.status, again.headers['idempotent-replayed']], [409, undefined])
     t.match(again.message, /deleted since.*new Idempotency-Key/)
     t.equal((await send('PATCH', `patients/${id}`, { key: changed, payload: { active: false } })).code, 'NOT_FOUND')
-    t.equal(await total(send), 0)
+    t.equal(await countRecords(send), 0)
   })
 
   await t.test('after 24 hours a key is new', async t => {
-    const { send } = await tenant()
+    const { send } = await createTenant()
     const [key, changed] = [randomUUID(), randomUUID()]
     const { data: first } = await send('POST', 'patients', { key, payload: person })
     await send('PATCH', `patients/${first.id}`, { key: changed, payload: { active: false } })
@@ -250,11 +250,11 @@ export async function idempotencyContract (
     )
     clock.ms += 30 * 86_400_000
     t.equal((await send('POST', 'patients', { key, payload: { ...person, active: false } })).status, 201)
-    t.equal(await total(send), 3)
+    t.equal(await countRecords(send), 3)
   })
 
   await t.test('a key is one header of 1 to 255 visible characters, on creates and changes alone', async t => {
-    const { send, secret } = await tenant()
+    const { send, secret } = await createTenant()
     for (const key of ['', ' ', 'a b', 'ä', 'x'.repeat(256)]) {
       const { status, code } = await send('POST', 'patients', { key, payload: person })
       t.strictSame([status, code], [400, 'BAD_REQUEST'], key)
@@ -270,34 +270,34 @@ export async function idempotencyContract (
         `content-length: ${body.length}`,
         'connection: close'
       ]
-      const [answer] = answersIn(await exchangeRaw(gateway.url, `${head.join('\r\n')}\r\n\r\n${body}`))
-      t.equal(answer?.status, 400)
+      const [response] = parseResponses(await exchangeRaw(gateway.url, `${head.join('\r\n')}\r\n\r\n${body}`))
+      t.equal(response?.status, 400)
     }
     for (const key of ['!', '"quoted"', '~'.repeat(255), 'patients/1?x=%00']) {
       const { data: { id } } = await send('POST', 'patients', { key, payload: person })
       t.equal((await send('GET', `patients/${id}`, { key: 'a b' })).status, 200)
       t.equal((await send('DELETE', `patients/${id}`, { key })).status, 200)
     }
-    t.equal(await total(send), 0)
+    t.equal(await countRecords(send), 0)
   })
 
-  await brokenOff(t, { backend, tenant, total })
-  await twoGateways(t, fhirUrl)
+  await testInterruptions(t, { backend, createTenant, countRecords })
+  await testTwoGateways(t, fhirUrl)
 }
 
 interface Rig {
   readonly backend: WatchedBackend
-  readonly tenant: () => Promise<{ readonly send: ReturnType<typeof clientOf> }>
-  readonly total: (send: ReturnType<typeof clientOf>, path?: string) => Promise<number>
+  readonly createTenant: () => Promise<{ readonly send: ReturnType<typeof createSender> }>
+  readonly countRecords: (send: ReturnType<typeof createSender>, path?: string) => Promise<number>
 }
 
 /** The datastore decides, and the gateway never hears of it; or the other way round. */
-async function brokenOff (t: Test, { backend, tenant, total }: Rig): Promise<void> {
+async function testInterruptions (t: Test, { backend, createTenant, countRecords }: Rig): Promise<void> {
   await t.test(
     'a create whose answer was lost is found by the next try, and what was never stored is stored then',
     async t => {
       for (const what of ['answer', 'request'] as const) {
-        const { send } = await tenant()
+        const { send } = await createTenant()
         const key = randomUUID()
         const held = backend.hold(what, 'POST')
         const first = send('POST', 'patients', { key, payload: person })
@@ -308,14 +308,14 @@ async function brokenOff (t: Test, { backend, tenant, total }: Rig): Promise<voi
           [again.status, again.headers['idempotent-replayed'], again.data.versionId],
           [201, what === 'answer' ? 'true' : undefined, '1']
         )
-        t.equal(await total(send), 1)
+        t.equal(await countRecords(send), 1)
         t.strictSame((await send('POST', 'patients', { key, payload: person })).data, again.data)
       }
     }
   )
 
   await t.test('a create that was lost is shown as it was made, though the record was changed since', async t => {
-    const { send } = await tenant()
+    const { send } = await createTenant()
     const key = randomUUID()
     const held = backend.hold('answer', 'POST')
     const first = send('POST', 'patients', { key, payload: person });
@@ -329,23 +329,23 @@ async function brokenOff (t: Test, { backend, tenant, total }: Rig): Promise<voi
   await t.test(
     'a create that reaches the datastore after the next try has done its work makes no second record',
     async t => {
-      const { send } = await tenant()
+      const { send } = await createTenant()
       const key = randomUUID()
       const held = backend.hold('request', 'POST')
       const first = send('POST', 'patients', { key, payload: person })
-      const late = await held
+      const heldRequest = await held
       t.equal((await send('POST', 'patients', { key, payload: person })).code, 'CONFLICT', 'while it is under way')
-      late.drop()
+      heldRequest.drop()
       await first
       t.equal((await send('POST', 'patients', { key, payload: person })).status, 201)
-      t.equal((await late.pass()).status, 200)
-      t.equal(await total(send), 1)
+      t.equal((await heldRequest.pass()).status, 200)
+      t.equal(await countRecords(send), 1)
     }
   )
 
   await t.test('a change whose answer was lost is not made again, and one that was never made is', async t => {
     for (const what of ['answer', 'request'] as const) {
-      const { send } = await tenant()
+      const { send } = await createTenant()
       const key = randomUUID()
       const {
         data: { id, versionId }
@@ -366,7 +366,7 @@ async function brokenOff (t: Test, { backend, tenant, total }: Rig): Promise<voi
   })
 
   await t.test('a change whose answer was lost is told from what others changed since', async t => {
-    const { send } = await tenant()
+    const { send } = await createTenant()
     const key = randomUUID()
     const { data: { id } } = await send('POST', 'patients', { payload: { ...person, identifiers: [{ value: '0' }] } })
     const held = backend.hold('answer', 'PUT')
@@ -385,7 +385,7 @@ async function brokenOff (t: Test, { backend, tenant, total }: Rig): Promise<voi
   })
 
   await t.test('where nobody can tell whether a change was made it is not made, until the client decides', async t => {
-    const { send } = await tenant()
+    const { send } = await createTenant()
     const key = randomUUID()
     const { data: { id } } = await send('POST', 'patients', { payload: { ...person, identifiers: [{ value: '0' }] } })
     const held = backend.hold('request', 'PUT')
@@ -408,35 +408,35 @@ async function brokenOff (t: Test, { backend, tenant, total }: Rig): Promise<voi
   await t.test(
     'a change that reaches the datastore after the next try has done its work is not made twice',
     async t => {
-      const { send } = await tenant()
+      const { send } = await createTenant()
       const key = randomUUID()
       const {
         data: { id }
       } = await send('POST', 'patients', { payload: { ...person, identifiers: [{ value: '0' }] } })
       const held = backend.hold('request', 'PUT')
       const first = send('PATCH', `patients/${id}`, { key, payload: appended })
-      const late = await held
-      late.drop()
+      const heldRequest = await held
+      heldRequest.drop()
       await first
       t.equal((await send('PATCH', `patients/${id}`, { key, payload: appended })).status, 200)
-      t.match((await late.pass()).status, /409|412/)
+      t.match((await heldRequest.pass()).status, /409|412/)
       t.equal((await send('GET', `patients/${id}`)).data.identifiers.length, 2)
     }
   )
 
   await t.test('a change that reaches the datastore while the next try is under way is not made twice', async t => {
-    const { send } = await tenant()
+    const { send } = await createTenant()
     const key = randomUUID()
     const { data: { id } } = await send('POST', 'patients', { payload: { ...person, identifiers: [{ value: '0' }] } })
     const held = backend.hold('request', 'PUT')
     const first = send('PATCH', `patients/${id}`, { key, payload: appended })
-    const late = await held
-    late.drop()
+    const heldRequest = await held
+    heldRequest.drop()
     await first
     const heldAgain = backend.hold('request', 'PUT')
     const again = send('PATCH', `patients/${id}`, { key, payload: appended })
     const second = await heldAgain
-    t.equal((await late.pass()).status, 200)
+    t.equal((await heldRequest.pass()).status, 200)
     await second.pass()
     t.match(await again, {
       status: 200,
@@ -447,13 +447,13 @@ async function brokenOff (t: Test, { backend, tenant, total }: Rig): Promise<voi
   })
 }
 
-const hoursInMs = (hours: number): number => hours * 3_600_000
+const hoursToMs = (hours: number): number => hours * 3_600_000
 
 /** Gateways that share a datastore and nothing else. */
-async function twoGateways (t: Test, fhirUrl: string): Promise<void> {
+async function testTwoGateways (t: Test, fhirUrl: string): Promise<void> {
   const midnight = Math.ceil(Date.now() / 86_400_000) * 86_400_000
-  const gatewayAt = (t: Test, clock: { ms: number }) => {
-    const datastore = gatewayTo(fhirUrl)
+  const createKeyedGateway = (t: Test, clock: { ms: number }) => {
+    const datastore = createGateway(fhirUrl)
     const now = () => new Date(clock.ms)
     const keyedRequests = new IdempotencyStore({ storage: new RequestFile({ file: ':memory:', now }), now })
     t.teardown(async () => { keyedRequests.close(); await datastore.backend.close() })
@@ -468,51 +468,51 @@ async function twoGateways (t: Test, fhirUrl: string): Promise<void> {
       return await createRecord({ mapping: patients, store: datastore.guard(tenantId), createContext }, body, claim)
     }
   }
-  const counted = async (tenantId: string): Promise<number | undefined> => {
-    const { backend, guard } = gatewayTo(fhirUrl)
+  const countPatients = async (tenantId: string): Promise<number | undefined> => {
+    const { backend, guard } = createGateway(fhirUrl)
     t.teardown(() => backend.close())
     return (await guard(tenantId).search({ kind: 'search', type: 'Patient', parameters: [], route: 'patients' })).total
   }
 
   await t.test('gateways that get one create at the same moment make one record and give one answer', async t => {
-    const gateways = Array.from({ length: 5 }, () => gatewayAt(t, { ms: midnight }))
+    const gateways = Array.from({ length: 5 }, () => createKeyedGateway(t, { ms: midnight }))
     for (let round = 1; round <= 3; round++) {
       const [tenantId, key] = [newTenant(), randomUUID()]
-      const answers = await Promise.all(gateways.map(create => create(tenantId, key)))
-      t.equal(new Set(answers.map(({ record }) => record.id)).size, 1)
-      t.equal(answers.filter(({ isReplayed }) => !isReplayed).length, 1)
-      t.equal(await counted(tenantId), 1)
+      const responses = await Promise.all(gateways.map(create => create(tenantId, key)))
+      t.equal(new Set(responses.map(({ record }) => record.id)).size, 1)
+      t.equal(responses.filter(({ isReplayed }) => !isReplayed).length, 1)
+      t.equal(await countPatients(tenantId), 1)
     }
   })
 
   await t.test('a create is found by another gateway on the next day, but not after 24 hours', async t => {
     const clock = { ms: Date.now() }
-    const [first, other] = [gatewayAt(t, { ms: clock.ms }), gatewayAt(t, clock)]
+    const [first, other] = [createKeyedGateway(t, { ms: clock.ms }), createKeyedGateway(t, clock)]
     const [tenantId, key] = [newTenant(), randomUUID()]
     const { record } = await first(tenantId, key)
-    clock.ms = Math.max(clock.ms, Math.min(midnight + 1_000, clock.ms + hoursInMs(23)))
+    clock.ms = Math.max(clock.ms, Math.min(midnight + 1_000, clock.ms + hoursToMs(23)))
     t.match(await other(tenantId, key), { isReplayed: true, record: { id: record.id } })
-    clock.ms = Date.now() + hoursInMs(25)
-    const later = gatewayAt(t, clock)
+    clock.ms = Date.now() + hoursToMs(25)
+    const later = createKeyedGateway(t, clock)
     const made = await later(tenantId, key)
     t.equal(made.isReplayed, false)
     t.match(
-      await gatewayAt(t, clock)(tenantId, key),
+      await createKeyedGateway(t, clock)(tenantId, key),
       { isReplayed: true, record: { id: made.record.id } },
       'and then the new one is'
     )
-    t.equal(await counted(tenantId), 2)
+    t.equal(await countPatients(tenantId), 2)
   })
 
   await t.test('the marks of a tenant lead to no record of another', async t => {
     const [mine, theirs] = [newTenant(), newTenant()]
-    const { backend, guard } = gatewayTo(fhirUrl)
+    const { backend, guard } = createGateway(fhirUrl)
     t.teardown(() => backend.close())
     const create = {
       kind: 'create-once',
       type: 'Patient',
       resource: { resourceType: 'Patient' },
-      marks: ['one', 'two'],
+      tags: ['one', 'two'],
       seenAt: new Date(),
       since: new Date(0)
     } as const

@@ -3,16 +3,16 @@ import t from 'tap'
 import { startWatched } from '../harness/recording-backend.js'
 import { redisPassword, startRedis } from '../harness/redis.js'
 import { startTestSandbox } from '../harness/sandbox.js'
-import { until } from '../harness/until.js'
+import { waitUntil } from '../harness/until.js'
 import { startControlPlane, startService } from '../sync/control-plane.js'
-import { idempotencyContract } from './idempotency-contract.js'
+import { testIdempotency } from './idempotency-contract.js'
 
 const sandbox = await startTestSandbox(t)
 const redis = await startRedis(t)
 const appended = [{ op: 'add', path: '/identifiers/-', value: { system: 'http://ward', value: '1' } }]
 
 await t.test('at one gateway that stores requests in Redis', t =>
-  idempotencyContract(t, sandbox.url, { environment: { REDIS_URL: redis.url } }))
+  testIdempotency(t, sandbox.url, { environment: { REDIS_URL: redis.url } }))
 
 await t.test('at two gateways that share Redis', async t => {
   const backend = await startWatched(sandbox.url)
@@ -43,16 +43,16 @@ await t.test('at two gateways that share Redis', async t => {
     }
   }
   for (const gateway of [first, other]) {
-    await until(async () => (await send(gateway, 'GET', 'patients')).status === 200)
-    await until(async () => (await gateway.app.inject('/health')).json().data.checks.sharedCounts.status === 'ok')
+    await waitUntil(async () => (await send(gateway, 'GET', 'patients')).status === 200)
+    await waitUntil(async () => (await gateway.app.inject('/health')).json().data.checks.sharedCounts.status === 'ok')
   }
-  const newPatient = async (): Promise<string> => {
+  const createPatient = async (): Promise<string> => {
     const payload = { firstName: 'Ada', lastName: 'Byron', identifiers: [{ value: '0' }] }
     return (await send(first, 'POST', 'patients', { payload })).data.id
   }
 
   await t.test('a change that is repeated at the other gateway is made once', async t => {
-    const [id, key] = [await newPatient(), randomUUID()]
+    const [id, key] = [await createPatient(), randomUUID()]
     const made = await send(first, 'PATCH', `patients/${id}`, { key, payload: appended })
     const again = await send(other, 'PATCH', `patients/${id}`, { key, payload: appended })
     t.strictSame([made.status, made.isReplayed, again.status, again.isReplayed], [200, false, 200, true])
@@ -61,7 +61,7 @@ await t.test('at two gateways that share Redis', async t => {
   })
 
   await t.test('a change whose response was lost is not made again at the other gateway', async t => {
-    const [id, key] = [await newPatient(), randomUUID()]
+    const [id, key] = [await createPatient(), randomUUID()]
     const held = backend.hold('answer', 'PUT')
     const lost = send(first, 'PATCH', `patients/${id}`, { key, payload: appended });
     (await held).drop()
@@ -71,13 +71,13 @@ await t.test('at two gateways that share Redis', async t => {
   })
 
   await t.test('while one gateway performs a change, the other one asks to wait', async t => {
-    const [id, key] = [await newPatient(), randomUUID()]
+    const [id, key] = [await createPatient(), randomUUID()]
     const held = backend.hold('request', 'PUT')
     const performed = send(first, 'PATCH', `patients/${id}`, { key, payload: appended })
-    const late = await held
+    const heldRequest = await held
     const refused = await send(other, 'PATCH', `patients/${id}`, { key, payload: appended })
     t.match(refused, { status: 409, retryAfter: '1', message: /still being processed/ })
-    await late.pass()
+    await heldRequest.pass()
     t.equal((await performed).status, 200)
     t.match(await send(other, 'PATCH', `patients/${id}`, { key, payload: appended }), { status: 200, isReplayed: true })
   })
@@ -90,7 +90,7 @@ await t.test('at two gateways that share Redis', async t => {
   })
 
   await t.test('without Redis a request with a key is refused before anything is done; others are served', async t => {
-    const id = await newPatient()
+    const id = await createPatient()
     await redis.stop()
     const calls = backend.seen.length
     const refused = await send(first, 'PATCH', `patients/${id}`, { key: randomUUID(), payload: appended })
@@ -98,7 +98,7 @@ await t.test('at two gateways that share Redis', async t => {
     t.equal(backend.seen.length, calls)
     t.equal((await send(first, 'PATCH', `patients/${id}`, { payload: appended })).status, 200)
     await redis.start()
-    await until(async () =>
+    await waitUntil(async () =>
       (await send(other, 'PATCH', `patients/${id}`, { key: randomUUID(), payload: appended })).status === 200)
     t.notMatch([...first.lines, ...other.lines].join(''), redisPassword)
   })

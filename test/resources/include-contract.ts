@@ -1,16 +1,16 @@
 import type { Test } from 'tap'
 import { mappings } from '../../src/mappings/registry.js'
-import { reverseIncludes } from '../../src/api/resources/include.js'
-import { fhirServer } from '../harness/fhir-server.js'
+import { buildRelations } from '../../src/api/resources/include.js'
+import { createFhirClient } from '../harness/fhir-server.js'
 import { startGateway } from '../harness/gateway.js'
 import { startWatched } from '../harness/recording-backend.js'
-import { gatewayTo, newTenant, system } from '../tenant-guard/guarded.js'
+import { createGateway, newTenant, system } from '../tenant-guard/guarded.js'
 
 /**
  * What comes along with a record, whichever FHIR server holds it.
  * @param refusedTypes types of which the server takes no record
  */
-export async function includeContract (t: Test, fhirUrl: string, refusedTypes: readonly string[] = []): Promise<void> {
+export async function testIncludes (t: Test, fhirUrl: string, refusedTypes: readonly string[] = []): Promise<void> {
   const backend = await startWatched(fhirUrl)
   t.after(() => backend.close())
   const { inject, createKey } = await startGateway(t, {
@@ -18,7 +18,7 @@ export async function includeContract (t: Test, fhirUrl: string, refusedTypes: r
     config: { publicUrl: 'https://api.example.org' }
   })
 
-  const clientOf = async () => {
+  const createClient = async () => {
     const { secret, tenantId } = await createKey()
     const send = async (method: 'GET' | 'POST' | 'PATCH' | 'DELETE', url: string, payload?: object) => {
       const response = await inject({ method, url: `/v1/${url}`, headers: { 'x-api-key': secret }, payload })
@@ -29,28 +29,28 @@ export async function includeContract (t: Test, fhirUrl: string, refusedTypes: r
       if (made.status !== 201) throw new Error(JSON.stringify(made.issues))
       return made.data.id
     }
-    const patient = () => make('patients', { firstName: 'Ada', lastName: 'Byron' })
-    const encounter = (patientId: string) => make('encounters', { status: 'planned', class: 'AMB', patientId })
-    const observation = (patientId: string, more: object = {}) =>
+    const createPatient = () => make('patients', { firstName: 'Ada', lastName: 'Byron' })
+    const createEncounter = (patientId: string) => make('encounters', { status: 'planned', class: 'AMB', patientId })
+    const createObservation = (patientId: string, more: object = {}) =>
       make('observations', {
         status: 'final',
         code: { code: '8867-4', system: 'http://loinc.org' },
         patientId,
         ...more
       })
-    return { send, make, patient, encounter, observation, tenantId }
+    return { send, make, createPatient, createEncounter, createObservation, tenantId }
   }
-  const idsOf = (list: Array<{ id: string }>) => list.map(({ id }) => id).sort()
-  const tagged = (tenantId: string) => ({ tag: [{ system, code: tenantId }] })
+  const listIds = (list: Array<{ id: string }>) => list.map(({ id }) => id).sort()
+  const tenantMeta = (tenantId: string) => ({ tag: [{ system, code: tenantId }] })
 
   await t.test(
     "_revinclude answers with a searchset of the patient and the tenant's records about it, by addresses of the gateway",
     async t => {
-      const { send, patient, encounter, observation } = await clientOf()
-      const id = await patient()
-      const [first, second] = [await encounter(id), await encounter(id)]
-      const measured = await observation(id)
-      await observation(await patient())
+      const { send, createPatient, createEncounter, createObservation } = await createClient()
+      const id = await createPatient()
+      const [first, second] = [await createEncounter(id), await createEncounter(id)]
+      const measured = await createObservation(id)
+      await createObservation(await createPatient())
       backend.seen.length = 0
       const { status, data, headers } = await send(
         'GET',
@@ -89,10 +89,10 @@ export async function includeContract (t: Test, fhirUrl: string, refusedTypes: r
   )
 
   await t.test('_include answers with the record and what it refers to, the same way', async t => {
-    const { send, patient, encounter, observation } = await clientOf()
-    const id = await patient()
-    const visit = await encounter(id)
-    const measured = await observation(id, { encounterId: visit })
+    const { send, createPatient, createEncounter, createObservation } = await createClient()
+    const id = await createPatient()
+    const visit = await createEncounter(id)
+    const measured = await createObservation(id, { encounterId: visit })
     for (const [path, type] of [
       [`encounters/${visit}?_include=Encounter:subject&_include=Encounter:patient`, 'Encounter'],
       [`observations/${measured}?_include=Observation:subject:Patient`, 'Observation']
@@ -107,17 +107,17 @@ export async function includeContract (t: Test, fhirUrl: string, refusedTypes: r
       )
     }
     const both = await send('GET', `encounters/${visit}?_include=Encounter:subject&_revinclude=Observation:encounter`)
-    t.strictSame(idsOf(both.data.entry.map(({ resource }: any) => resource)), [id, visit, measured].sort())
+    t.strictSame(listIds(both.data.entry.map(({ resource }: any) => resource)), [id, visit, measured].sort())
   })
 
   await t.test('include answers with the simple record and a list of simple records for each name', async t => {
-    const { send, patient, encounter, observation } = await clientOf()
-    const id = await patient()
+    const { send, createPatient, createEncounter, createObservation } = await createClient()
+    const id = await createPatient()
     const bare = await send('GET', `patients/${id}?include=encounters,observations`)
     t.strictSame([bare.data.encounters, bare.data.observations, bare.data.incomplete], [[], [], undefined])
-    const visit = await encounter(id)
-    const measured = await observation(id, { encounterId: visit })
-    await observation(await patient(), { performerId: `Patient/${id}` })
+    const visit = await createEncounter(id)
+    const measured = await createObservation(id, { encounterId: visit })
+    await createObservation(await createPatient(), { performerId: `Patient/${id}` })
     backend.seen.length = 0
     const { data } = await send('GET', `patients/${id}?include=encounters,observations`)
     t.equal(backend.seen.length, 1, 'one call')
@@ -139,17 +139,17 @@ export async function includeContract (t: Test, fhirUrl: string, refusedTypes: r
   })
 
   await t.test('what was stored a moment ago comes along, also when the same was asked before', async t => {
-    const { send, make, patient, encounter } = await clientOf()
-    const id = await patient()
+    const { send, make, createPatient, createEncounter } = await createClient()
+    const id = await createPatient()
     for (let number = 1; number <= 4; number++) {
-      const visit = await encounter(id)
+      const visit = await createEncounter(id)
       const simple = await send('GET', `patients/${id}?include=encounters`)
-      t.ok(idsOf(simple.data.encounters).includes(visit))
+      t.ok(listIds(simple.data.encounters).includes(visit))
       t.equal(simple.data.encounters.length, number)
       const bundle = await send('GET', `patients/${id}?_revinclude=Encounter:patient`)
       t.equal(bundle.data.entry.length, number + 1)
       const listed = await send('GET', `encounters?patientId=${id}`)
-      t.strictSame([listed.data.total, idsOf(listed.data.data).includes(visit)], [number, true])
+      t.strictSame([listed.data.total, listIds(listed.data.data).includes(visit)], [number, true])
       await make('observations', {
         status: 'final',
         code: { code: '8867-4', system: 'http://loinc.org' },
@@ -171,20 +171,20 @@ export async function includeContract (t: Test, fhirUrl: string, refusedTypes: r
   await t.test(
     "another tenant's record, an unknown and a deleted one are alike not found, whatever is asked along",
     async t => {
-      const [mine, theirs] = [await clientOf(), await clientOf()]
-      const foreign = await theirs.patient()
-      await theirs.encounter(foreign)
-      const deleted = await mine.patient()
+      const [mine, theirs] = [await createClient(), await createClient()]
+      const foreign = await theirs.createPatient()
+      await theirs.createEncounter(foreign)
+      const deleted = await mine.createPatient()
       await mine.send('DELETE', `patients/${deleted}`)
       for (const query of ['include=encounters', '_revinclude=Encounter:subject', '_include=Patient:organization']) {
-        const answers = await Promise.all(
+        const responses = await Promise.all(
           [foreign, deleted, 'unknown'].map(async id => {
-            const { headers: _, meta: __, requestId: ___, ...answer } = await mine.send('GET', `patients/${id}?${query}`)
-            return JSON.stringify(answer)
+            const { headers: _, meta: __, requestId: ___, ...response } = await mine.send('GET', `patients/${id}?${query}`)
+            return JSON.stringify(response)
           })
         )
-        t.equal(new Set(answers).size, 1)
-        t.match(answers[0], /NOT_FOUND/)
+        t.equal(new Set(responses).size, 1)
+        t.match(responses[0], /NOT_FOUND/)
       }
     }
   )
@@ -192,22 +192,22 @@ export async function includeContract (t: Test, fhirUrl: string, refusedTypes: r
   await t.test(
     'records of another tenant that refer to the own one, or that it refers to, do not come along',
     async t => {
-      const [mine, theirs] = [await clientOf(), await clientOf()]
-      const [own, foreign] = [await mine.patient(), await theirs.patient()]
+      const [mine, theirs] = [await createClient(), await createClient()]
+      const [own, foreign] = [await mine.createPatient(), await theirs.createPatient()]
       const visit = { resourceType: 'Encounter', status: 'planned', class: { code: 'AMB' } }
       const [stranger, twofold, mixed] = await Promise.all([
-        backend.store({ ...visit, meta: tagged(theirs.tenantId), subject: { reference: `Patient/${own}` } }),
+        backend.store({ ...visit, meta: tenantMeta(theirs.tenantId), subject: { reference: `Patient/${own}` } }),
         backend.store({
           ...visit,
-          meta: { tag: [...tagged(mine.tenantId).tag, ...tagged(theirs.tenantId).tag] },
+          meta: { tag: [...tenantMeta(mine.tenantId).tag, ...tenantMeta(theirs.tenantId).tag] },
           subject: { reference: `Patient/${own}` }
         }),
-        backend.store({ ...visit, meta: tagged(mine.tenantId), subject: { reference: `Patient/${foreign}` } })
+        backend.store({ ...visit, meta: tenantMeta(mine.tenantId), subject: { reference: `Patient/${foreign}` } })
       ])
       for (const query of ['_revinclude=Encounter:patient', 'include=encounters']) {
-        const answer = JSON.stringify((await mine.send('GET', `patients/${own}?${query}`)).data)
-        t.notMatch(answer, stranger)
-        t.notMatch(answer, twofold)
+        const response = JSON.stringify((await mine.send('GET', `patients/${own}?${query}`)).data)
+        t.notMatch(response, stranger)
+        t.notMatch(response, twofold)
       }
       const { data } = await mine.send('GET', `encounters/${mixed}?_include=Encounter:subject`)
       t.strictSame(
@@ -218,8 +218,8 @@ export async function includeContract (t: Test, fhirUrl: string, refusedTypes: r
   )
 
   await t.test('a name of a pair that R4 does not know is passed over where the type has the other name', async t => {
-    const { send, patient, make } = await clientOf()
-    const id = await patient()
+    const { send, createPatient, make } = await createClient()
+    const id = await createPatient()
     const allergy = await make('allergies', {
       patientId: id,
       code: { code: '91935009', system: 'http://snomed.info/sct' }
@@ -234,13 +234,13 @@ export async function includeContract (t: Test, fhirUrl: string, refusedTypes: r
   })
 
   await t.test('all groups that refer to a record come along at once, whatever the record is', async t => {
-    const { backend: straight, guard } = gatewayTo(fhirUrl)
+    const { backend: straight, guard } = createGateway(fhirUrl)
     t.teardown(() => straight.close())
     const tenant = newTenant()
     const store = guard(tenant)
     for (const mapping of mappings.filter(({ type }) => !refusedTypes.includes(type))) {
-      const { id } = await fhirServer(fhirUrl).store(tenant, { resourceType: mapping.type })
-      const includes = [...reverseIncludes(mapping, mappings).values()].flatMap(({ includes }) => includes)
+      const { id } = await createFhirClient(fhirUrl).store(tenant, { resourceType: mapping.type })
+      const includes = [...buildRelations(mapping, mappings).values()].flatMap(({ includes }) => includes)
       t.match(
         await store.readRelated({ kind: 'read-related', type: mapping.type, id, includes }),
         { record: { id }, related: [] },
@@ -250,9 +250,9 @@ export async function includeContract (t: Test, fhirUrl: string, refusedTypes: r
   })
 
   await t.test('what a record cannot have adds nothing, with a warning that names it, and the rest is included', async t => {
-    const { send, patient, encounter } = await clientOf()
-    const id = await patient()
-    const visit = await encounter(id)
+    const { send, createPatient, createEncounter } = await createClient()
+    const id = await createPatient()
+    const visit = await createEncounter(id)
     for (const query of [
       '_revinclude=Encounter:nonsense',
       '_revinclude=Nonsense:patient',
@@ -272,7 +272,7 @@ export async function includeContract (t: Test, fhirUrl: string, refusedTypes: r
       t.match(meta.warnings, [{ severity: 'warning', diagnostics: /value 1: .*adds nothing/ }], query)
       t.notMatch(JSON.stringify(meta.warnings), /nonsense|constructor/i)
       const more = await send('GET', `patients/${id}?_revinclude=Encounter:patient&${query}`)
-      t.strictSame(idsOf(more.data.entry.map(({ resource }: any) => resource)), [id, visit].sort(), query)
+      t.strictSame(listIds(more.data.entry.map(({ resource }: any) => resource)), [id, visit].sort(), query)
     }
     const { data, meta } = await send('GET', `patients/${id}?include=medications,encounters,patients`)
     t.match(data, { id, medications: [], patients: [], encounters: [{ id: visit }] })
@@ -280,27 +280,27 @@ export async function includeContract (t: Test, fhirUrl: string, refusedTypes: r
   })
 
   await t.test('_include and _revinclude with a type follow each reference that leads there', async t => {
-    const { send, make, patient, encounter, observation } = await clientOf()
-    const id = await patient()
-    const measured = await observation(id)
-    const about = await observation(await patient(), { performerId: `Patient/${id}` })
+    const { send, make, createPatient, createEncounter, createObservation } = await createClient()
+    const id = await createPatient()
+    const measured = await createObservation(id)
+    const about = await createObservation(await createPatient(), { performerId: `Patient/${id}` })
     const lab = await make('labs', { patientId: id, code: 'CBC', resultIds: [measured] })
-    const visit = await encounter(id)
-    const included = async (path: string) => {
+    const visit = await createEncounter(id)
+    const fetchIncludedIds = async (path: string) => {
       const { data, meta } = await send('GET', path)
       t.equal(meta.warnings, undefined, path)
-      return idsOf(data.entry.slice(1).map(({ resource }: any) => resource))
+      return listIds(data.entry.slice(1).map(({ resource }: any) => resource))
     }
-    t.strictSame(await included(`labs/${lab}?_include=DiagnosticReport:Observation`), [measured])
-    t.strictSame(await included(`labs/${lab}?_include=DiagnosticReport:Patient`), [id])
-    t.strictSame(await included(`patients/${id}?_revinclude=Observation:Patient`), [measured, about].sort())
-    t.strictSame(await included(`observations/${measured}?_revinclude=DiagnosticReport:Observation`), [lab])
-    t.strictSame(await included(`encounters/${visit}?_include=Encounter:Patient&_include=Encounter:subject`), [id])
+    t.strictSame(await fetchIncludedIds(`labs/${lab}?_include=DiagnosticReport:Observation`), [measured])
+    t.strictSame(await fetchIncludedIds(`labs/${lab}?_include=DiagnosticReport:Patient`), [id])
+    t.strictSame(await fetchIncludedIds(`patients/${id}?_revinclude=Observation:Patient`), [measured, about].sort())
+    t.strictSame(await fetchIncludedIds(`observations/${measured}?_revinclude=DiagnosticReport:Observation`), [lab])
+    t.strictSame(await fetchIncludedIds(`encounters/${visit}?_include=Encounter:Patient&_include=Encounter:subject`), [id])
   })
 
   await t.test('whatever else a read is asked is refused before the datastore is', async t => {
-    const { send, patient } = await clientOf()
-    const id = await patient()
+    const { send, createPatient } = await createClient()
+    const id = await createPatient()
     backend.seen.length = 0
     const refused = [
       'unknown=1',

@@ -1,7 +1,7 @@
 import t from 'tap'
-import { realBackend } from '../harness/backend.js'
-import { includeContract } from './include-contract.js'
+import { requireRealBackend } from '../harness/backend.js'
+import { testIncludes } from './include-contract.js'
 
-const { url, refusedTypes } = realBackend()
-await includeContract(t, url, refusedTypes)
+const { url, refusedTypes } = requireRealBackend()
+await testIncludes(t, url, refusedTypes)
 t.end()

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { onEachSandbox } from '../harness/sandbox.js'
-import { includeContract } from './include-contract.js'
+import { testIncludes } from './include-contract.js'
 
-await onEachSandbox(t, includeContract)
+await onEachSandbox(t, testIncludes)
 t.end()

@@ -3,7 +3,7 @@ import type { FhirServer } from '../harness/fhir-server.js'
 import type { World } from './fixture.js'
 
 /** Where the guarantees are put to the test. */
-export interface Place {
+export interface TestContext {
   readonly client: Client
   readonly server: FhirServer
   readonly world: World

@@ -6,21 +6,21 @@ import t, { type Test } from 'tap'
 import { startGateway } from '../harness/gateway.js'
 
 /** A client of one tenant of a new gateway, and a second client of another tenant. */
-async function clients (t: Test) {
+async function startClients (t: Test) {
   const { inject, createKey } = await startGateway(t)
-  const clientOf =
+  const createSender =
     ({ secret }: { secret: string }) =>
       async (method: 'GET' | 'POST' | 'PATCH' | 'DELETE', url: string, payload?: object) => {
         const response = await inject({ method, url: `/v1/${url}`, headers: { 'x-api-key': secret }, payload })
         return { status: response.statusCode, ...response.json() }
       }
-  return { send: clientOf(await createKey()), sendAsOther: clientOf(await createKey()) }
+  return { send: createSender(await createKey()), sendAsOther: createSender(await createKey()) }
 }
 
 const report = { type: 'summary', period: { start: '2026-01-01', end: '2026-03-31' } }
 
 t.test('a measure is named by its id, and a report of it shows and is found by either its URL or the id', async t => {
-  const { send } = await clients(t)
+  const { send } = await startClients(t)
   const { data: measure } = await send('POST', 'measures', { title: 'Readmissions' })
   t.match(measure.url, /^http:\/\/.+\/canonical\/[0-9a-f-]{36}$/)
   const { data: made } = await send('POST', 'measure-reports', { ...report, measureId: measure.id })
@@ -36,7 +36,7 @@ t.test('a measure is named by its id, and a report of it shows and is found by e
 })
 
 t.test('a measure without URL is referred to by its id', async t => {
-  const { send } = await clients(t)
+  const { send } = await startClients(t)
   const { data: measure } = await send('POST', 'measures', {})
   await send('PATCH', `measures/${measure.id}`, { url: null })
   const { data: made } = await send('POST', 'measure-reports', { ...report, measureId: measure.id })
@@ -45,7 +45,7 @@ t.test('a measure without URL is referred to by its id', async t => {
 })
 
 t.test('a measure that is unknown, deleted or another tenant’s is refused alike', async t => {
-  const { send, sendAsOther } = await clients(t)
+  const { send, sendAsOther } = await startClients(t)
   const { data: foreign } = await sendAsOther('POST', 'measures', {})
   const { data: deleted } = await send('POST', 'measures', {})
   await send('DELETE', `measures/${deleted.id}`)
@@ -63,7 +63,7 @@ t.test('a measure that is unknown, deleted or another tenant’s is refused alik
 })
 
 t.test('a field may be sent under its other name, and is shown under its own', async t => {
-  const { send } = await clients(t)
+  const { send } = await startClients(t)
   const { data: patient } = await send('POST', 'patients', { firstName: 'Ada', lastName: 'Byron' })
   const { data: second } = await send('POST', 'patients', { firstName: 'Grace', lastName: 'Hopper' })
   const { data: made } = await send('POST', 'enrollment-requests', { patientId: patient.id })
@@ -83,7 +83,7 @@ t.test('a field may be sent under its other name, and is shown under its own', a
 t.test(
   'an audit event is reported by the key that sent it, found by the words that it was sent with, and never changed',
   async t => {
-    const { send } = await clients(t)
+    const { send } = await startClients(t)
     const agent = [{ who: 'the night shift', requestor: true }]
     const { data: made } = await send('POST', 'audit-events', { type: 'login', subtype: ['login'], agent })
     t.same(made.source, { observer: 'a test key' })
@@ -102,7 +102,7 @@ t.test(
 )
 
 t.test('a study is found by its UID alone, not by an identifier of another system', async t => {
-  const { send } = await clients(t)
+  const { send } = await startClients(t)
   const { data: patient } = await send('POST', 'patients', { firstName: 'Ada', lastName: 'Byron' })
   const { data: made } = await send('POST', 'imaging-studies', { patientId: patient.id, studyUid: '1.2.840.1' })
   await send('POST', 'imaging-studies', {

@@ -1,6 +1,6 @@
 import t from 'tap'
-import { bundle, entry, idIn, patchType, patient, sender } from '../passthrough/fixture.js'
-import { importer } from '../jobs/importing.js'
+import { buildBundle, buildEntry, parseVersionedId, patchType, buildPatient, createFhirSender } from '../passthrough/fixture.js'
+import { createImporter } from '../jobs/importing.js'
 import { startGateway } from '../harness/gateway.js'
 import { startWatched } from '../harness/recording-backend.js'
 import { startTestSandbox } from '../harness/sandbox.js'
@@ -17,8 +17,13 @@ await t.test('a datastore that drops content without a word', async t => {
   t.teardown(() => lossy.close())
   const gateway = await startMeasured(t, { fhirUrl: lossy.url })
   const { secret } = await gateway.createKey()
-  const fhir = { secret, send: sender(gateway, secret) }
-  const simple = async (method: string, url: string, body: object, headers: Readonly<Record<string, string>> = {}) => {
+  const fhir = { secret, send: createFhirSender(gateway, secret) }
+  const sendSimple = async (
+    method: string,
+    url: string,
+    body: object,
+    headers: Readonly<Record<string, string>> = {}
+  ) => {
     const response = await gateway.inject({
       method: method as 'POST',
       url: `/v1/${url}`,
@@ -31,7 +36,7 @@ await t.test('a datastore that drops content without a word', async t => {
 
   await t.test('a create in the simple form warns of it with the path, also when it is repeated', async t => {
     const send = async () =>
-      await simple('POST', 'patients', { ...person, maritalStatus: 'M' }, { 'idempotency-key': 'one' })
+      await sendSimple('POST', 'patients', { ...person, maritalStatus: 'M' }, { 'idempotency-key': 'one' })
     const first = await send()
     t.equal(first.status, 201)
     t.strictSame(first.meta.warnings.map((warning: any) => [warning.severity, warning.expression]), [
@@ -39,17 +44,17 @@ await t.test('a datastore that drops content without a word', async t => {
     ])
     const again = await send()
     t.strictSame([again.data, again.meta.warnings], [first.data, first.meta.warnings])
-    t.equal((await simple('POST', 'patients', person)).meta.warnings, undefined)
+    t.equal((await sendSimple('POST', 'patients', person)).meta.warnings, undefined)
   })
 
   await t.test('a change in the simple form warns of it next to its own warnings, also when it is repeated', async t => {
     const { resource: { id } } = await fhir.send('POST', '/Patient', {
-      ...patient(),
+      ...buildPatient(),
       birthDate: '1990-01-01',
       _birthDate: { extension: [{ url: 'http://example.org/why', valueString: 'guessed' }] }
     })
     const send = async () =>
-      await simple('PATCH', `patients/${id}`, { maritalStatus: 'M', birthDate: '1991-01-01' }, {
+      await sendSimple('PATCH', `patients/${id}`, { maritalStatus: 'M', birthDate: '1991-01-01' }, {
         'idempotency-key': 'two'
       })
     const first = await send()
@@ -59,30 +64,30 @@ await t.test('a datastore that drops content without a word', async t => {
 
   await t.test('a line of an import names what was lost of it', async t => {
     const importing = await startGateway(t, { fhirUrl: lossy.url })
-    const client = importer(importing, (await importing.createKey()).secret)
-    const { results } = await client.run([patient(married), patient()])
+    const client = createImporter(importing, (await importing.createKey()).secret)
+    const { results } = await client.run([buildPatient(married), buildPatient()])
     t.match(results[0], { status: 'created', warnings: [{ severity: 'warning', expression: [path] }] })
     t.notOk('warnings' in results[1]!)
   })
 
   await t.test('raw FHIR names the paths in the OperationOutcome that a client prefers, also of a repetition', async t => {
     const preferred = { prefer: 'return=OperationOutcome' }
-    const pathsIn = ({ resource }: any) => resource.issue.flatMap(({ expression = [] }: any) => expression)
+    const listPaths = ({ resource }: any) => resource.issue.flatMap(({ expression = [] }: any) => expression)
     const create = async () =>
-      await fhir.send('POST', '/Patient', patient(married), { ...preferred, 'idempotency-key': 'three' })
+      await fhir.send('POST', '/Patient', buildPatient(married), { ...preferred, 'idempotency-key': 'three' })
     const made = await create()
-    t.strictSame([made.status, pathsIn(made)], [201, [path]])
+    t.strictSame([made.status, listPaths(made)], [201, [path]])
     t.strictSame((await create()).text, made.text)
-    const id = idIn(made.headers.location!)
-    const updated = await fhir.send('PUT', `/Patient/${id}`, { ...patient(married), id }, preferred)
+    const id = parseVersionedId(made.headers.location!)
+    const updated = await fhir.send('PUT', `/Patient/${id}`, { ...buildPatient(married), id }, preferred)
     t.strictSame(updated.resource.issue.map((issue: any) => [issue.severity, issue.expression]), [
       ['information', undefined],
       ['information', [path]]
     ])
     const change = [{ op: 'add', path: '/maritalStatus', value: married.maritalStatus }]
-    t.strictSame(pathsIn(await fhir.send('PATCH', `/Patient/${id}`, change, { ...patchType, ...preferred })), [path])
-    const plain = await fhir.send('POST', '/Patient', patient(), preferred)
-    t.strictSame([plain.status, pathsIn(plain)], [201, []])
+    t.strictSame(listPaths(await fhir.send('PATCH', `/Patient/${id}`, change, { ...patchType, ...preferred })), [path])
+    const plain = await fhir.send('POST', '/Patient', buildPatient(), preferred)
+    t.strictSame([plain.status, listPaths(plain)], [201, []])
   })
 
   await t.test('each entry of a transaction or batch says what was lost of it, and placeholders are not', async t => {
@@ -96,17 +101,17 @@ await t.test('a datastore that drops content without a word', async t => {
     const { resource } = await fhir.send(
       'POST',
       '',
-      bundle(
+      buildBundle(
         'transaction',
-        entry('POST', 'Patient', patient(married), { fullUrl }),
-        entry('POST', 'Observation', observation)
+        buildEntry('POST', 'Patient', buildPatient(married), { fullUrl }),
+        buildEntry('POST', 'Observation', observation)
       )
     )
     t.strictSame(
       resource.entry.map(({ response }: any) => response.outcome?.issue.map((issue: any) => issue.expression)),
       [[[path]], undefined]
     )
-    const batch = await fhir.send('POST', '', bundle('batch', entry('POST', 'Patient', patient(married))))
+    const batch = await fhir.send('POST', '', buildBundle('batch', buildEntry('POST', 'Patient', buildPatient(married))))
     t.strictSame(batch.resource.entry[0].response.outcome.issue[0].expression, [path])
   })
 
@@ -114,14 +119,14 @@ await t.test('a datastore that drops content without a word', async t => {
     const identifier = [{ system: 'http://example.org/mrn', value: '1' }]
     const ifNoneExist = 'identifier=http://example.org/mrn|1'
     const headers = { 'if-none-exist': ifNoneExist, prefer: 'return=OperationOutcome' }
-    const made = await fhir.send('POST', '/Patient', patient({ identifier, ...married }), headers)
+    const made = await fhir.send('POST', '/Patient', buildPatient({ identifier, ...married }), headers)
     t.strictSame([made.status, made.resource.issue.length], [201, 2])
-    const found = await fhir.send('POST', '/Patient', patient({ identifier, ...married, active: true }), headers)
+    const found = await fhir.send('POST', '/Patient', buildPatient({ identifier, ...married, active: true }), headers)
     t.strictSame([found.status, found.resource.issue.length], [200, 1])
     const { resource } = await fhir.send(
       'POST',
       '',
-      bundle('transaction', entry('POST', 'Patient', patient({ identifier, ...married }), { ifNoneExist }))
+      buildBundle('transaction', buildEntry('POST', 'Patient', buildPatient({ identifier, ...married }), { ifNoneExist }))
     )
     t.strictSame([resource.entry[0].response.status, resource.entry[0].response.outcome], ['200 OK', undefined])
   })

@@ -1,13 +1,13 @@
 import t from 'tap'
-import { type Client, clientOf } from '../harness/client.js'
+import { type Client, createGatewayClient } from '../harness/client.js'
 import { startGateway } from '../harness/gateway.js'
 
-async function client (t: import('tap').Test): Promise<Client> {
-  return await clientOf(await startGateway(t))
+async function startClient (t: import('tap').Test): Promise<Client> {
+  return await createGatewayClient(await startGateway(t))
 }
 
 t.test('a body or an answer of another media type is told those of its own route', async t => {
-  const { send } = await client(t)
+  const { send } = await startClient(t)
   t.match(await send('GET', 'bulk/jobs/none/results', undefined, { accept: 'application/json' }), {
     status: 406,
     body: { message: /^Accept application\/fhir\+ndjson or application\/x-ndjson/ }
@@ -30,8 +30,8 @@ t.test('a body or an answer of another media type is told those of its own route
 })
 
 t.test('several values of one filter are to be joined only where that finds any of them', async t => {
-  const { send } = await client(t)
-  for (const [query, says] of [
+  const { send } = await startClient(t)
+  for (const [query, message] of [
     ['lastName=a&lastName=b', /takes only one value/],
     ['birthDate=1990&birthDate=1991', /takes only one value/],
     ['active=true&active=false', /takes only one value/],
@@ -39,18 +39,18 @@ t.test('several values of one filter are to be joined only where that finds any 
     ['id=a&id=b', /comma/],
     ['gender=male&gender=female', /comma/]
   ] as const) {
-    t.match(await send('GET', `patients?${query}`), { status: 400, body: { issues: [{ diagnostics: says }] } }, query)
+    t.match(await send('GET', `patients?${query}`), { status: 400, body: { issues: [{ diagnostics: message }] } }, query)
   }
 })
 
 t.test('a code that no record can have is refused as a filter, with those that there are', async t => {
-  const { send } = await client(t)
+  const { send } = await startClient(t)
   const { data: { id } } = await send('POST', 'patients', { firstName: 'Ada', lastName: 'Byron', gender: 'female' })
-  for (const [path, says] of [
+  for (const [path, message] of [
     ['patients?gender=Male', /male, female, other, unknown$/],
     ['patients?gender=female,none', /female/],
     ['encounters?status=foo', /planned/]
-  ] as const) { t.match(await send('GET', path), { status: 400, body: { issues: [{ diagnostics: says }] } }, path) }
+  ] as const) { t.match(await send('GET', path), { status: 400, body: { issues: [{ diagnostics: message }] } }, path) }
   for (const gender of ['female', 'male,female']) {
     t.match(
       await send('GET', `patients?gender=${encodeURIComponent(gender)}`),
@@ -68,7 +68,7 @@ t.test('a code that no record can have is refused as a filter, with those that t
 })
 
 t.test('a list of nothing and null are to be left out of a new record', async t => {
-  const { send } = await client(t)
+  const { send } = await startClient(t)
   const person = { firstName: 'Ada', lastName: 'Byron' }
   for (const languages of [[], null]) {
     t.match(
@@ -84,7 +84,7 @@ t.test('a list of nothing and null are to be left out of a new record', async t 
 })
 
 t.test('text that ends with a line break is told so', async t => {
-  const { send } = await client(t)
+  const { send } = await startClient(t)
   t.match(await send('POST', 'patients', { firstName: 'Ada\n', lastName: 'Byron' }), {
     status: 422,
     body: { issues: [{ expression: ['firstName'], diagnostics: /line breaks/ }] }
@@ -92,19 +92,19 @@ t.test('text that ends with a line break is told so', async t => {
 })
 
 t.test('a reference that leads nowhere is named by its place in its field', async t => {
-  const { send } = await client(t)
+  const { send } = await startClient(t)
   const { data: { id } } = await send('POST', 'patients', { firstName: 'Ada', lastName: 'Byron' })
   const {
     data: { id: observation }
   } = await send('POST', 'observations', { patientId: id, code: 'x', status: 'final', valueString: 'y' })
   const { data: { id: practitioner } } = await send('POST', 'practitioners', { firstName: 'Grace', lastName: 'Hopper' })
-  const placesOf = async (path: string, body: object): Promise<string[]> => {
+  const listIssuePaths = async (path: string, body: object): Promise<string[]> => {
     const { status, body: { issues } } = await send('POST', path, body)
     t.equal(status, 422, path)
     return issues.flatMap(({ expression }: { expression: string[] }) => expression)
   }
   t.strictSame(
-    await placesOf('labs', {
+    await listIssuePaths('labs', {
       patientId: id,
       code: 'x',
       status: 'final',
@@ -113,11 +113,11 @@ t.test('a reference that leads nowhere is named by its place in its field', asyn
     ['resultIds[1]', 'resultIds[3]']
   )
   t.strictSame(
-    await placesOf('labs', { patientId: 'nope', code: 'x', status: 'final', resultIds: ['nope'] }),
+    await listIssuePaths('labs', { patientId: 'nope', code: 'x', status: 'final', resultIds: ['nope'] }),
     ['patientId', 'resultIds[0]'].slice(0)
   )
   t.strictSame(
-    await placesOf('care-teams', {
+    await listIssuePaths('care-teams', {
       name: 'x',
       patientId: id,
       status: 'active',
@@ -133,21 +133,21 @@ t.test('no error repeats a key that stands in the place of a name', async t => {
   const { url, createKey } = await startGateway(t)
   const { secret } = await createKey()
   const headers = { 'x-api-key': secret, 'content-type': 'application/json' }
-  const requested = async (path: string, body?: unknown) => {
+  const sendRequest = async (path: string, body?: unknown) => {
     const response = await fetch(`${url}/v1/${path}`, {
       headers,
       ...(body !== undefined && { method: 'POST', body: JSON.stringify(body) })
     })
     return { status: response.status, text: await response.text() }
   }
-  const answers = [
-    await requested(`patients?${secret}`),
-    await requested(`patients?${secret}=1&${secret}=2`),
-    await requested(`fhir/Patient?${secret}=1`),
-    await requested('patients', { firstName: 'Ada', lastName: 'Byron', [secret]: true }),
-    await requested('fhir/Patient', { resourceType: 'Patient', [secret]: true }),
-    await requested('bulk/export', { [secret]: true })
+  const responses = [
+    await sendRequest(`patients?${secret}`),
+    await sendRequest(`patients?${secret}=1&${secret}=2`),
+    await sendRequest(`fhir/Patient?${secret}=1`),
+    await sendRequest('patients', { firstName: 'Ada', lastName: 'Byron', [secret]: true }),
+    await sendRequest('fhir/Patient', { resourceType: 'Patient', [secret]: true }),
+    await sendRequest('bulk/export', { [secret]: true })
   ]
-  t.strictSame(answers.map(({ status }) => status), [400, 400, 400, 422, 422, 422])
-  for (const { text } of answers) t.notMatch(text, secret)
+  t.strictSame(responses.map(({ status }) => status), [400, 400, 400, 422, 422, 422])
+  for (const { text } of responses) t.notMatch(text, secret)
 })

@@ -1,43 +1,43 @@
 import type { Test } from 'tap'
-import { clientOf, type Answer, type Client } from '../harness/client.js'
+import { createGatewayClient, type ClientResponse, type Client } from '../harness/client.js'
 import type { TestGateway } from '../harness/gateway.js'
 import { mappings } from '../../src/mappings/registry.js'
 
 /** What searches must do page by page, whichever FHIR server is behind the gateway. */
-export async function pagingContract (t: Test, gateway: TestGateway): Promise<void> {
+export async function testPaging (t: Test, gateway: TestGateway): Promise<void> {
   await t.test('every record comes on one page, and each page says how many there are in all', t =>
-    wholePages(t, gateway)
+    testPages(t, gateway)
   )
   await t.test('a record is found at once, and gone at once, though the same search was made before', t =>
-    freshResults(t, gateway)
+    testFreshResults(t, gateway)
   )
-  await t.test('a count above 100 is 100, with a warning', t => largeCounts(t, gateway))
+  await t.test('a count above 100 is 100, with a warning', t => testLargeCounts(t, gateway))
   await t.test('a person is found by the words of the name together, in any order, page by page', t =>
-    fullNames(t, gateway))
-  await t.test('sort=date sorts every resource by its time', t => sortedByDate(t, gateway))
+    testFullNames(t, gateway))
+  await t.test('sort=date sorts every resource by its time', t => testDateSort(t, gateway))
   await t.test('plain text is found exactly, with totals, page by page, and as it is after a change', t =>
-    textByFilter(t, gateway))
+    testTextFilter(t, gateway))
   await t.test('filters that R4 has no parameter for are exact, with totals, page by page', t =>
-    checkedFilters(t, gateway))
-  await t.test('a cursor serves its own search and nothing else', t => boundCursors(t, gateway))
-  await t.test('what is not understood in a query is refused, and never passed over', t => strictQueries(t, gateway))
+    testFilterChecks(t, gateway))
+  await t.test('a cursor serves its own search and nothing else', t => testBoundCursors(t, gateway))
+  await t.test('what is not understood in a query is refused, and never passed over', t => testStrictQueries(t, gateway))
 }
 
 async function createPatients (client: Client, count: number, lastName = 'Byron'): Promise<string[]> {
-  const answers = await Promise.all(
+  const responses = await Promise.all(
     Array.from({ length: count }, (_, i) => client.send('POST', 'patients', { firstName: `Ada${i}`, lastName }))
   )
-  return answers.map(({ data }) => data.id as string).sort()
+  return responses.map(({ data }) => data.id as string).sort()
 }
 
 /** The ids of a page; throws what the gateway said in place of a page, which alone explains a failed run. */
-function idsOf ({ status, data, text }: Answer): string[] {
+function listIds ({ status, data, text }: ClientResponse): string[] {
   if (status !== 200) throw new Error(`a search was answered ${status} ${text}`)
   return data.data.map(({ id }: { id: string }) => id)
 }
 
-async function wholePages (t: Test, gateway: TestGateway): Promise<void> {
-  const client = await clientOf(gateway)
+async function testPages (t: Test, gateway: TestGateway): Promise<void> {
+  const client = await createGatewayClient(gateway)
   t.strictSame((await client.send('GET', 'patients')).data, { data: [], total: 0, hasMore: false })
   const ids = await createPatients(client, 23)
   for (const [query, size] of [
@@ -54,20 +54,20 @@ async function wholePages (t: Test, gateway: TestGateway): Promise<void> {
       const page = await client.send('GET', `patients?${query}${cursor === '' ? '' : `&cursor=${cursor}`}`)
       const left = ids.length - seen.length
       t.strictSame(
-        { ...page.data, data: idsOf(page).length, cursor: typeof page.data.cursor },
+        { ...page.data, data: listIds(page).length, cursor: typeof page.data.cursor },
         { data: Math.min(size, left), total: 23, cursor: left > size ? 'string' : 'undefined', hasMore: left > size },
         `${query} from ${seen.length}`
       )
-      seen.push(...idsOf(page))
+      seen.push(...listIds(page))
       cursor = page.data.cursor ?? ''
     } while (cursor !== '' && seen.length <= ids.length)
     t.strictSame(seen.sort(), ids, `${query}: nothing lost or doubled`)
   }
 }
 
-async function freshResults (t: Test, gateway: TestGateway): Promise<void> {
-  const client = await clientOf(gateway)
-  const search = async () => idsOf(await client.send('GET', 'patients?lastName=Fresh&sort=firstName'))
+async function testFreshResults (t: Test, gateway: TestGateway): Promise<void> {
+  const client = await createGatewayClient(gateway)
+  const search = async () => listIds(await client.send('GET', 'patients?lastName=Fresh&sort=firstName'))
   const ids: string[] = []
   for (let i = 0; i < 5; i++) {
     t.strictSame((await search()).sort(), ids.toSorted())
@@ -79,8 +79,8 @@ async function freshResults (t: Test, gateway: TestGateway): Promise<void> {
   t.strictSame((await search()).sort(), ids.slice(2).sort())
 }
 
-async function largeCounts (t: Test, gateway: TestGateway): Promise<void> {
-  const client = await clientOf(gateway)
+async function testLargeCounts (t: Test, gateway: TestGateway): Promise<void> {
+  const client = await createGatewayClient(gateway)
   await createPatients(client, 101)
   for (const count of ['101', '1000', '99999999999999999999']) {
     const { status, data, body: { meta } } = await client.send('GET', `patients?count=${count}`)
@@ -92,8 +92,8 @@ async function largeCounts (t: Test, gateway: TestGateway): Promise<void> {
   t.equal((await client.send('GET', 'patients?count=100')).body.meta.warnings, undefined)
 }
 
-async function fullNames (t: Test, gateway: TestGateway): Promise<void> {
-  const client = await clientOf(gateway)
+async function testFullNames (t: Test, gateway: TestGateway): Promise<void> {
+  const client = await createGatewayClient(gateway)
   const names = [
     { firstName: 'Amara', lastName: 'Okafor' },
     { firstName: 'Amara Chidi', lastName: 'Okafor' },
@@ -129,11 +129,11 @@ async function fullNames (t: Test, gateway: TestGateway): Promise<void> {
     }
   }
   const { data: { id } } = await client.send('POST', 'patients', { firstName: 'Ada', middleName: 'King', lastName: 'Noel' })
-  t.strictSame(idsOf(await client.send('GET', 'patients?name=Noel+King+Ada')), [id])
+  t.strictSame(listIds(await client.send('GET', 'patients?name=Noel+King+Ada')), [id])
 }
 
-async function sortedByDate (t: Test, gateway: TestGateway): Promise<void> {
-  const client = await clientOf(gateway)
+async function testDateSort (t: Test, gateway: TestGateway): Promise<void> {
+  const client = await createGatewayClient(gateway)
   for (const { path } of mappings) {
     for (const sort of ['date', '-date']) {
       t.equal((await client.send('GET', `${path}?sort=${sort}`)).status, 200, `${path}?sort=${sort}`)
@@ -149,7 +149,7 @@ async function sortedByDate (t: Test, gateway: TestGateway): Promise<void> {
 }
 
 /** The ids on all pages of a search; each page has to have the same total. */
-async function allIds (
+async function fetchAllIds (
   t: Test,
   client: Client,
   path: string,
@@ -169,34 +169,34 @@ async function allIds (
   return seen.toSorted()
 }
 
-async function textByFilter (t: Test, gateway: TestGateway): Promise<void> {
-  const [client, other] = [await clientOf(gateway), await clientOf(gateway)]
+async function testTextFilter (t: Test, gateway: TestGateway): Promise<void> {
+  const [client, other] = [await createGatewayClient(gateway), await createGatewayClient(gateway)]
   const make = async (who: Client, type: unknown): Promise<string> =>
     (await who.send('POST', 'organizations', { name: 'Clinic', type })).data.id
   const ids = [await make(client, ['prov']), await make(client, 'prov'), await make(client, ['a, b', 'prov'])]
   const coded = await make(client, { system: 'https://example.org/types', code: 'prov' })
   await make(client, ['provider'])
   await make(other, ['prov'])
-  t.strictSame(await allIds(t, client, 'organizations', { type: 'prov', count: '1' }), [...ids, coded].toSorted())
-  t.strictSame(await allIds(t, client, 'organizations', { type: 'a\\, b' }), [ids[2]])
+  t.strictSame(await fetchAllIds(t, client, 'organizations', { type: 'prov', count: '1' }), [...ids, coded].toSorted())
+  t.strictSame(await fetchAllIds(t, client, 'organizations', { type: 'a\\, b' }), [ids[2]])
   const { data } = await client.send('GET', `organizations/${ids[0]}`)
   t.strictSame(data.type, ['prov'], 'as it was sent')
   const { secret } = await gateway.createKey({ tenantId: client.tenantId })
-  const raw = async () => (await gateway.inject({
+  const fetchRawType = async () => (await gateway.inject({
     url: `/v1/fhir/Organization/${ids[0]}`,
     headers: { 'x-api-key': secret }
   })).json().type
-  t.strictSame(await raw(), [{ text: 'prov', coding: [{ system: 'urn:clinigate:text', code: 'prov' }] }])
+  t.strictSame(await fetchRawType(), [{ text: 'prov', coding: [{ system: 'urn:clinigate:text', code: 'prov' }] }])
   await client.send('PATCH', `organizations/${ids[0]}`, { type: ['pay'] })
-  t.strictSame(await raw(), [{ text: 'pay', coding: [{ system: 'urn:clinigate:text', code: 'pay' }] }])
-  t.strictSame(await allIds(t, client, 'organizations', { type: 'pay' }), [ids[0]])
-  t.strictSame(await allIds(t, client, 'organizations', { type: 'prov' }), [...ids.slice(1), coded].toSorted())
+  t.strictSame(await fetchRawType(), [{ text: 'pay', coding: [{ system: 'urn:clinigate:text', code: 'pay' }] }])
+  t.strictSame(await fetchAllIds(t, client, 'organizations', { type: 'pay' }), [ids[0]])
+  t.strictSame(await fetchAllIds(t, client, 'organizations', { type: 'prov' }), [...ids.slice(1), coded].toSorted())
   await client.send('PATCH', `organizations/${ids[0]}`, { type: [{ system: 'https://example.org/types', code: 'x' }] })
-  t.strictSame(await raw(), [{ coding: [{ system: 'https://example.org/types', code: 'x' }] }], 'a code needs no other')
+  t.strictSame(await fetchRawType(), [{ coding: [{ system: 'https://example.org/types', code: 'x' }] }], 'a code needs no other')
 }
 
-async function checkedFilters (t: Test, gateway: TestGateway): Promise<void> {
-  const [client, other] = [await clientOf(gateway), await clientOf(gateway)]
+async function testFilterChecks (t: Test, gateway: TestGateway): Promise<void> {
+  const [client, other] = [await createGatewayClient(gateway), await createGatewayClient(gateway)]
   const make = async (who: Client, path: string, body: object): Promise<string> => {
     const { status, data, text } = await who.send('POST', path, body)
     if (status !== 201) throw new Error(text)
@@ -214,11 +214,11 @@ async function checkedFilters (t: Test, gateway: TestGateway): Promise<void> {
   const pages: Array<Record<string, string>> =
     [{}, { count: '1' }, { count: '2', sort: '-updatedSince' }, { count: '3', patientId }]
   for (const more of pages) {
-    t.strictSame(await allIds(t, client, 'charge-items', { status: 'billable', ...more }), billable.toSorted())
+    t.strictSame(await fetchAllIds(t, client, 'charge-items', { status: 'billable', ...more }), billable.toSorted())
   }
-  t.equal((await allIds(t, client, 'charge-items', { status: 'billable,billed', code: 'visit', count: '3' })).length, 4)
+  t.equal((await fetchAllIds(t, client, 'charge-items', { status: 'billable,billed', code: 'visit', count: '3' })).length, 4)
   await client.send('PATCH', `charge-items/${billable[0]}`, { status: 'billed' })
-  t.strictSame(await allIds(t, client, 'charge-items', { status: 'billable' }), billable.slice(1).toSorted())
+  t.strictSame(await fetchAllIds(t, client, 'charge-items', { status: 'billable' }), billable.slice(1).toSorted())
   const { data: { cursor } } = await client.send('GET', 'charge-items?status=billable&count=1')
   for (const [who, query] of [
     [client, 'status=billed&'],
@@ -236,27 +236,27 @@ async function checkedFilters (t: Test, gateway: TestGateway): Promise<void> {
     qualifications: [{ name: 'Cardiology' }, { name: { system: 'https://example.org', code: 'card' } }]
   })
   for (const specialty of ['Cardiology', 'card', 'https://example.org|card']) {
-    t.strictSame(await allIds(t, client, 'practitioners', { specialty }), [doctor], specialty)
+    t.strictSame(await fetchAllIds(t, client, 'practitioners', { specialty }), [doctor], specialty)
   }
   const plan = await make(client, 'care-plans', { patientId, status: 'active', intent: 'plan', authorId: doctor })
   for (const authorId of [doctor, `Practitioner/${doctor}`]) {
-    t.strictSame(await allIds(t, client, 'care-plans', { authorId }), [plan])
+    t.strictSame(await fetchAllIds(t, client, 'care-plans', { authorId }), [plan])
   }
-  t.strictSame(await allIds(t, client, 'care-plans', { authorId: `Patient/${doctor}` }), [])
+  t.strictSame(await fetchAllIds(t, client, 'care-plans', { authorId: `Patient/${doctor}` }), [])
   const known = await make(client, 'medication-knowledge', { code: 'ASA', manufacturer: 'Bäyer AG' })
-  t.strictSame(await allIds(t, client, 'medication-knowledge', { manufacturer: 'bay' }), [known])
+  t.strictSame(await fetchAllIds(t, client, 'medication-knowledge', { manufacturer: 'bay' }), [known])
   const study = await make(client, 'imaging-studies', { patientId, status: 'available', modality: ['CT'] })
-  t.strictSame(await allIds(t, client, 'imaging-studies', { modality: 'CT' }), [study])
+  t.strictSame(await fetchAllIds(t, client, 'imaging-studies', { modality: 'CT' }), [study])
   const person = await make(client, 'persons', { lastName: 'Noel', active: false })
-  t.strictSame(await allIds(t, client, 'persons', { active: 'false' }), [person])
+  t.strictSame(await fetchAllIds(t, client, 'persons', { active: 'false' }), [person])
 }
 
-async function boundCursors (t: Test, gateway: TestGateway): Promise<void> {
-  const client = await clientOf(gateway)
+async function testBoundCursors (t: Test, gateway: TestGateway): Promise<void> {
+  const client = await createGatewayClient(gateway)
   const [sameTenant, otherMode, otherTenant] = [
-    await clientOf(gateway, { tenantId: client.tenantId }),
-    await clientOf(gateway, { tenantId: client.tenantId, mode: 'live' }),
-    await clientOf(gateway)
+    await createGatewayClient(gateway, { tenantId: client.tenantId }),
+    await createGatewayClient(gateway, { tenantId: client.tenantId, mode: 'live' }),
+    await createGatewayClient(gateway)
   ]
   await createPatients(client, 5)
   const query = 'lastName=Byron&count=2'
@@ -266,7 +266,7 @@ async function boundCursors (t: Test, gateway: TestGateway): Promise<void> {
     [client, `patients?cursor=${cursor}`],
     [sameTenant, `patients?count=2&lastName=Byron&cursor=${cursor}`]
   ] as const) {
-    t.equal(idsOf(await who.send('GET', path)).length, 2)
+    t.equal(listIds(await who.send('GET', path)).length, 2)
   }
   const flipped = cursor.slice(0, 40) + (cursor[40] === 'A' ? 'B' : 'A') + cursor.slice(41)
   const misuses: Array<[Client, string]> = [
@@ -288,21 +288,21 @@ async function boundCursors (t: Test, gateway: TestGateway): Promise<void> {
     [client, `patients?${query}&sort=lastName&cursor=${cursor}`],
     [client, `patients?lastName=Byron&count=3&cursor=${cursor}`]
   ]
-  const answers = await Promise.all(misuses.map(([who, path]) => who.send('GET', path)))
-  for (const [i, { body }] of answers.entries()) {
+  const responses = await Promise.all(misuses.map(([who, path]) => who.send('GET', path)))
+  for (const [i, { body }] of responses.entries()) {
     t.match(
       body,
       { data: null, code: 'INVALID_CURSOR', issues: [], meta: { status: 400 } },
       misuses[i]![1].slice(0, 60)
     )
   }
-  t.equal(new Set(answers.map(({ body }) => body.message)).size, 1, 'one text for all')
+  t.equal(new Set(responses.map(({ body }) => body.message)).size, 1, 'one text for all')
 }
 
-async function strictQueries (t: Test, gateway: TestGateway): Promise<void> {
-  const client = await clientOf(gateway)
+async function testStrictQueries (t: Test, gateway: TestGateway): Promise<void> {
+  const client = await createGatewayClient(gateway)
   await createPatients(client, 1)
-  const refused: Array<[query: string, code: string, says: RegExp]> = [
+  const refused: Array<[query: string, code: string, message: RegExp]> = [
     ['lastname=Byron', 'UNKNOWN_FILTER', /lastName/],
     ['birthdat=1990', 'UNKNOWN_FILTER', /birthDate/],
     ['_count=5', 'UNKNOWN_FILTER', /count/],
@@ -334,9 +334,9 @@ async function strictQueries (t: Test, gateway: TestGateway): Promise<void> {
     ['lastName=%00', 'BAD_REQUEST', /./],
     [`lastName=${'x'.repeat(2001)}`, 'BAD_REQUEST', /lastName/]
   ]
-  for (const [query, code, says] of refused) {
+  for (const [query, code, message] of refused) {
     const { status, body } = await client.send('GET', `patients?${query}`)
-    t.match({ status, body }, { status: 400, body: { data: null, code, message: says } }, query.slice(0, 40))
+    t.match({ status, body }, { status: 400, body: { data: null, code, message } }, query.slice(0, 40))
   }
   for (const [method, path] of [
     ['POST', 'patients?active=true'],

@@ -1,15 +1,15 @@
 import t from 'tap'
-import { capabilityStatements } from '../../src/http/capability-statement.js'
+import { buildCapabilityStatements } from '../../src/http/capability-statement.js'
 import { identityFields } from '../../src/mappings/core/mapping.js'
 import { mappings } from '../../src/mappings/registry.js'
-import { incompleteLists, referrersTo } from '../../src/mappings/relations.js'
-import { parseInclude, reverseIncludes } from '../../src/api/resources/include.js'
+import { incompleteLists, listReferrers } from '../../src/mappings/relations.js'
+import { parseInclude, buildRelations } from '../../src/api/resources/include.js'
 import { offersAll } from '../../src/tenant-guard/capabilities.js'
 
 t.test('no list that comes along has the name of a field', async t => {
   for (const mapping of mappings) {
     const fields = new Set([...identityFields, ...Object.keys(mapping.fields)])
-    const lists = [incompleteLists, ...referrersTo(mapping, mappings).map(({ mapping: { path } }) => path)]
+    const lists = [incompleteLists, ...listReferrers(mapping, mappings).map(({ mapping: { path } }) => path)]
     t.strictSame(lists.filter(name => fields.has(name)), [], mapping.path)
   }
 })
@@ -18,7 +18,7 @@ t.test(
   'a group comes along by the search parameter that is about the record, and by another one only where there is none',
   async t => {
     const patients = mappings.find(({ path }) => path === 'patients')!
-    const relations = reverseIncludes(patients, mappings)
+    const relations = buildRelations(patients, mappings)
     for (const path of [
       'encounters',
       'observations',
@@ -36,7 +36,7 @@ t.test(
     }
     t.notOk(relations.has('patients'), 'a link between patients is no filter')
     t.notOk(relations.has('medications'), 'no medication refers to a patient')
-    const roles = reverseIncludes(
+    const roles = buildRelations(
       mappings.find(({ path }) => path === 'practitioner-roles')!,
       mappings
     )
@@ -49,7 +49,7 @@ t.test(
 
 t.test('all groups that refer to a record can come along at once', async t => {
   for (const mapping of mappings) {
-    const includes = [...reverseIncludes(mapping, mappings).values()].flatMap(({ includes }) => includes)
+    const includes = [...buildRelations(mapping, mappings).values()].flatMap(({ includes }) => includes)
     t.ok(includes.length <= 60, `${mapping.path}: ${includes.length}`)
   }
 })
@@ -57,7 +57,7 @@ t.test('all groups that refer to a record can come along at once', async t => {
 t.test('every include that the capability statement promises is understood', async t => {
   const {
     rest: [{ resource }]
-  } = capabilityStatements(mappings, { version: '1', url: 'http://x', date: new Date(0), fetchesImports: false, hasEvents: false }).full(
+  } = buildCapabilityStatements(mappings, { version: '1', url: 'http://x', date: new Date(0), fetchesImports: false, hasEvents: false }).full(
     offersAll
   ) as { rest: [{ resource: Array<{ type: string; searchInclude?: string[]; searchRevInclude?: string[] }> }] }
   for (const [at, { type, searchInclude = [], searchRevInclude = [] }] of resource.entries()) {
@@ -67,7 +67,7 @@ t.test('every include that the capability statement promises is understood', asy
     ]
     for (const query of requested) {
       t.match(
-        parseInclude(mappings[at]!, { relationsOf: () => new Map(), isGroup: () => false }, query),
+        parseInclude(mappings[at]!, { getRelations: () => new Map(), isGroup: () => false }, query),
         { form: 'fhir', includes: [{ type: String }] },
         `${type}?${query}`
       )

@@ -1,13 +1,13 @@
 import type { Test } from 'tap'
 import { mappings } from '../../src/mappings/registry.js'
-import { clientOf, unlimitedPlans } from '../harness/client.js'
-import { fhirServer, type FhirServer } from '../harness/fhir-server.js'
+import { createGatewayClient, unlimitedPlans } from '../harness/client.js'
+import { createFhirClient, type FhirServer } from '../harness/fhir-server.js'
 import { startGateway } from '../harness/gateway.js'
-import { changeContract } from './change-contract.js'
-import { mappingContract } from './mapping-contract.js'
-import { pagingContract } from './paging-contract.js'
+import { testChanges } from './change-contract.js'
+import { testMapping } from './mapping-contract.js'
+import { testPaging } from './paging-contract.js'
 import { makeWorld } from './fixture.js'
-import type { Place } from './location.js'
+import type { TestContext } from './location.js'
 
 /** Far more than it takes, on a machine that does much else. */
 const limitMs = 900_000
@@ -26,7 +26,7 @@ interface Extent {
 }
 
 /** What the resources must do through the whole gateway, whichever FHIR server is behind it. */
-export async function resourcesContract (
+export async function testResources (
   t: Test,
   fhirUrl: string,
   { groups, lacksParameters = false, refusedTypes }: Extent = {}
@@ -34,19 +34,19 @@ export async function resourcesContract (
   t.setTimeout(limitMs)
   t.jobs = parallel
   const gateway = await startGateway(t, { fhirUrl, plans: unlimitedPlans })
-  const server = fhirServer(fhirUrl)
-  const client = await clientOf(gateway)
-  if (!lacksParameters) t.test('searches', t => pagingContract(t, gateway))
-  t.test('changes', t => changeContract(t, gateway, server))
+  const server = createFhirClient(fhirUrl)
+  const client = await createGatewayClient(gateway)
+  if (!lacksParameters) t.test('searches', t => testPaging(t, gateway))
+  t.test('changes', t => testChanges(t, gateway, server))
   const world = await makeWorld(server, client.tenantId, refusedTypes)
-  const place = { client, server, world, ...lacksParameters && { hasParameter: await statedParameters(server) } }
+  const context = { client, server, world, ...lacksParameters && { hasParameter: await readStatedParameters(server) } }
   for (const mapping of mappings.filter(({ path }) => groups?.includes(path) ?? true)) {
-    t.test(mapping.path, t => mappingContract(t, mapping, place))
+    t.test(mapping.path, t => testMapping(t, mapping, context))
   }
 }
 
 /** Whether the server states a search parameter, read straight from its CapabilityStatement. */
-async function statedParameters (server: FhirServer): Promise<NonNullable<Place['hasParameter']>> {
+async function readStatedParameters (server: FhirServer): Promise<NonNullable<TestContext['hasParameter']>> {
   const { body } = await server.send('GET', 'metadata')
   const stated = new Set<string>(
     body.rest[0].resource.flatMap(({ type, searchParam = [] }: any) =>

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { onEachSandbox } from '../harness/sandbox.js'
-import { resourcesContract } from './resources-contract.js'
+import { testResources } from './resources-contract.js'
 
 // The whole file, which the runner would else end after two minutes.
 t.setTimeout(900_000)
-await onEachSandbox(t, resourcesContract, 900_000)
+await onEachSandbox(t, testResources, 900_000)

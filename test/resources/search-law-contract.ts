@@ -1,19 +1,19 @@
 import type { Test } from 'tap'
 import fc from 'fast-check'
-import { ExactNumber, plainNumbers } from '../../src/json/json.js'
+import { ExactNumber, toPlainNumbers } from '../../src/json/json.js'
 import type { Filter } from '../../src/mappings/core/filter.js'
 import type { FhirResource } from '../../src/mappings/fhir.js'
 import type { Mapping } from '../../src/mappings/core/mapping.js'
 import { isElement } from '../../src/mappings/core/path.js'
 import { mappings } from '../../src/mappings/registry.js'
-import { clientOf, unlimitedPlans } from '../harness/client.js'
-import { fhirServer } from '../harness/fhir-server.js'
+import { createGatewayClient, unlimitedPlans } from '../harness/client.js'
+import { createFhirClient } from '../harness/fhir-server.js'
 import { startGateway } from '../harness/gateway.js'
-import { fieldValues } from '../laws/arbitrary.js'
-import { Bodies, createContext, isCanonical, mapLeaves, referringTo, type Body } from './bodies.js'
+import { anyFieldValues } from '../laws/arbitrary.js'
+import { Bodies, createContext, isCanonical, mapLeaves, replaceWithRecords, type Body } from './bodies.js'
 import { makeWorld, type World } from './fixture.js'
-import type { Place } from './location.js'
-import { elementsOf, escapeCommas, isPlain, valuesFinding } from './search-values.js'
+import type { TestContext } from './location.js'
+import { listElements, escapeCommas, isPlain, listMatchingValues } from './search-values.js'
 
 const limitMs = 900_000
 /** How many forms of each filter's values are sent; a resource takes as many records, and a few more. */
@@ -23,31 +23,31 @@ const samples = 60
 const maxValues = 4
 
 /** What was sent is found by the filter with the same value, whichever FHIR server is behind the gateway. */
-export async function searchLawContract (t: Test, fhirUrl: string): Promise<void> {
+export async function testSearchLaw (t: Test, fhirUrl: string): Promise<void> {
   t.setTimeout(limitMs)
   t.jobs = 6
   const gateway = await startGateway(t, { fhirUrl, plans: unlimitedPlans })
-  const server = fhirServer(fhirUrl)
-  const client = await clientOf(gateway)
+  const server = createFhirClient(fhirUrl)
+  const client = await createGatewayClient(gateway)
   const world = await makeWorld(server, client.tenantId)
   for (const mapping of mappings) {
     t.test(`${mapping.path}: what was sent is found by the filter with the same value`, t =>
-      findsWhatWasSent(t, mapping, { client, server, world }))
+      testFindsSentValues(t, mapping, { client, server, world }))
   }
 }
 
-async function findsWhatWasSent (t: Test, mapping: Mapping, { client, server, world }: Place): Promise<void> {
+async function testFindsSentValues (t: Test, mapping: Mapping, { client, server, world }: TestContext): Promise<void> {
   const looked = new Set<string>()
   const sought = new Set<string>()
   const missed: string[] = []
-  for (const body of lawBodies(mapping, world)) {
+  for (const body of buildLawBodies(mapping, world)) {
     const made = await client.send('POST', mapping.path, body)
-    if (made.status !== 201) throw new Error(`${made.status} ${made.text} for ${JSON.stringify(plainNumbers(body))}`)
+    if (made.status !== 201) throw new Error(`${made.status} ${made.text} for ${JSON.stringify(toPlainNumbers(body))}`)
     const id: string = made.data.id
     const stored = await server.read(mapping.type, id)
     for (const [name, filter] of Object.entries(mapping.filters)) {
-      const seen = JSON.stringify(elementsOf(stored, filter))
-      for (const value of valuesSent(mapping, name, { body, stored }).slice(0, maxValues)) {
+      const seen = JSON.stringify(listElements(stored, filter))
+      for (const value of listSentValues(mapping, name, { body, stored }).slice(0, maxValues)) {
         looked.add(name)
         // What is required is the same in most bodies: a server indexes it in one as in the other.
         const search = `${name}=${value} ${seen}`
@@ -57,7 +57,7 @@ async function findsWhatWasSent (t: Test, mapping: Mapping, { client, server, wo
           'GET', `${mapping.path}?${new URLSearchParams({ [name]: value, id })}`)
         const isFound = status === 200 && data.total === 1 && data.data[0]?.id === id
         if (!isFound) {
-          const sent = JSON.stringify(plainNumbers(body[ownField(mapping, name) ?? '']))
+          const sent = JSON.stringify(toPlainNumbers(body[getOwnField(mapping, name) ?? '']))
           missed.push(`${name}=${value} (${filter.kind}; sent ${sent}): ${status === 200 ? data.total : text}`)
         }
       }
@@ -67,37 +67,37 @@ async function findsWhatWasSent (t: Test, mapping: Mapping, { client, server, wo
   t.strictSame(Object.keys(mapping.filters).filter(name => !looked.has(name)), [], 'each filter is looked at')
 }
 
-const ownField = ({ fields }: Mapping, filterName: string): string | undefined =>
+const getOwnField = ({ fields }: Mapping, filterName: string): string | undefined =>
   Object.keys(fields).find(name => {
     const { filter, filterName: other } = fields[name]!.options
     return filter !== undefined && (other ?? name) === filterName
   })
 
 /** The values by which a filter must find a body: of its own field as it was sent, and what R4's parameter sees. */
-function valuesSent (
+function listSentValues (
   mapping: Mapping,
   name: string,
   { body, stored }: { readonly body: Body; readonly stored: FhirResource }
 ): string[] {
   const filter = mapping.filters[name]!
-  const own = ownField(mapping, name)
-  const sent = own === undefined || !Object.hasOwn(body, own) ? [] : valuesOf(body[own], filter)
-  return [...new Set([...sent, ...valuesFinding(stored, filter)])]
+  const own = getOwnField(mapping, name)
+  const sent = own === undefined || !Object.hasOwn(body, own) ? [] : toSearchValues(body[own], filter)
+  return [...new Set([...sent, ...listMatchingValues(stored, filter)])]
 }
 
-function valuesOf (value: unknown, filter: Filter): string[] {
+function toSearchValues (value: unknown, filter: Filter): string[] {
   if (value instanceof ExactNumber) return [value.text]
-  if (Array.isArray(value)) return value.flatMap(item => valuesOf(item, filter))
+  if (Array.isArray(value)) return value.flatMap(item => toSearchValues(item, filter))
   if (typeof value !== 'object') {
     const text = String(value)
     if (filter.kind === 'string' && !isPlain(text)) return []
     return [filter.kind === 'token' ? escapeCommas(text) : text]
   }
-  return filter.kind === 'token' && isElement(value) ? tokensOf(value, filter) : []
+  return filter.kind === 'token' && isElement(value) ? toTokens(value, filter) : []
 }
 
 /** Of a coding, a code with words, or an identifier; the words are what it is found by where it has no code. */
-function tokensOf (value: Readonly<Record<string, unknown>>, filter: Filter): string[] {
+function toTokens (value: Readonly<Record<string, unknown>>, filter: Filter): string[] {
   const codings = [value, ...[value.codings ?? []].flat() as typeof value[]]
   const codes = codings.flatMap(({ system, code, value: number }) => {
     const token = code ?? number
@@ -110,12 +110,12 @@ function tokensOf (value: Readonly<Record<string, unknown>>, filter: Filter): st
 }
 
 /** Bodies in which each filter's field has each of its forms once. */
-function lawBodies (mapping: Mapping, world: World): Body[] {
-  const bodies = new Bodies(mapping, withWords(referringTo(world)))
-  const left = new Map(Object.entries(formsOf(mapping, bodies, world)))
-  const made: Body[] = [...bodies.full()]
+function buildLawBodies (mapping: Mapping, world: World): Body[] {
+  const bodies = new Bodies(mapping, withWords(replaceWithRecords(world)))
+  const left = new Map(Object.entries(sampleForms(mapping, bodies, world)))
+  const made: Body[] = [...bodies.buildFull()]
   for (let count = 0; [...left.values()].some(forms => forms.length > 0); count++) {
-    let body = bodies.minimal([...left].filter(([, forms]) => forms.length > 0).map(([name]) => name))
+    let body = bodies.buildMinimal([...left].filter(([, forms]) => forms.length > 0).map(([name]) => name))
     for (const [name, forms] of left) {
       const index = forms.findIndex(form => bodies.isTaken({ ...body, [name]: form }))
       if (index < 0) continue
@@ -130,24 +130,24 @@ function lawBodies (mapping: Mapping, world: World): Body[] {
 }
 
 /** Values of the fields at which filters look, one for each form that differs in its members or its characters. */
-function formsOf (
+function sampleForms (
   mapping: Mapping,
   bodies: Bodies,
   world: World
 ): Record<string, readonly unknown[]> {
-  const arbitraries = fieldValues(mapping)
-  const own = new Set(Object.keys(mapping.filters).map(name => ownField(mapping, name)))
-  const changes = Array.from({ length: maxForms }, (_, pick) => withWords(referringTo(world, pick)))
+  const arbitraries = anyFieldValues(mapping)
+  const own = new Set(Object.keys(mapping.filters).map(name => getOwnField(mapping, name)))
+  const changes = Array.from({ length: maxForms }, (_, pick) => withWords(replaceWithRecords(world, pick)))
   return Object.fromEntries(bodies.names.map(name => {
-    const minimal = bodies.minimal([name])
-    const isNew = newTo(mapping, minimal)
+    const minimal = bodies.buildMinimal([name])
+    const isNew = createNoveltyCheck(mapping, minimal)
     const values = fc.sample(arbitraries[name]!, { numRuns: samples, seed: 11 })
       .map((value, i) => mapLeaves(mapping.fields[name]!.schema, value, changes[i % maxForms]!))
     const forms = new Map<string, unknown>()
     for (const value of values) {
       const body = { ...minimal, [name]: value }
       if (!bodies.isTaken(body)) continue
-      const form = [...own.has(name) ? [formOf(value)] : [], ...isNew(body)].join()
+      const form = [...own.has(name) ? [describeForm(value)] : [], ...isNew(body)].join()
       if (form !== '' && !forms.has(form)) forms.set(form, value)
     }
     const inOrder = [...forms].toSorted(([a], [b]) => a.length - b.length).map(([, value]) => value)
@@ -156,30 +156,30 @@ function formsOf (
 }
 
 /** Which filters look at a value that a body has more than the minimal one, and at what. */
-function newTo (mapping: Mapping, minimal: Body): (body: Body) => string[] {
+function createNoveltyCheck (mapping: Mapping, minimal: Body): (body: Body) => string[] {
   const filters = Object.values(mapping.filters)
-  const stored = (sent: Body) => mapping.toFhir(mapping.withDefaults(sent, createContext))
-  const least = stored(minimal)
-  const before = new Map(filters.map(filter => [filter, new Set(valuesFinding(least, filter))]))
+  const toResource = (sent: Body) => mapping.toFhir(mapping.withDefaults(sent, createContext))
+  const least = toResource(minimal)
+  const before = new Map(filters.map(filter => [filter, new Set(listMatchingValues(least, filter))]))
   return body => {
-    const resource = stored(body)
+    const resource = toResource(body)
     return filters
-      .filter(filter => valuesFinding(resource, filter).some(value => !before.get(filter)!.has(value)))
+      .filter(filter => listMatchingValues(resource, filter).some(value => !before.get(filter)!.has(value)))
       .map(filter => `${filter.param} ${filter.types?.join()}`)
   }
 }
 
 /** The names of the members and the kinds of the values. */
-function formOf (value: unknown): string {
-  if (Array.isArray(value)) return `[${formOf(value[0])}]`
-  if (isElement(value)) return `{${Object.keys(value).toSorted().map(name => `${name}:${formOf(value[name])}`).join()}}`
+function describeForm (value: unknown): string {
+  if (Array.isArray(value)) return `[${describeForm(value[0])}]`
+  if (isElement(value)) return `{${Object.keys(value).toSorted().map(name => `${name}:${describeForm(value[name])}`).join()}}`
   return typeof value === 'string' ? value.replace(/[A-Za-z]+/g, 'a').replace(/\d+/g, '1').slice(0, 12) : typeof value
 }
 
 const words = ['Word', 'two words', 'one, two', 'Über 5 %', 'a|b', 'back\\slash', 'US$', 'x'.repeat(120), 'far  apart']
 
 /** In place of free text, words that are hard to find. */
-function withWords (change: ReturnType<typeof referringTo>): ReturnType<typeof referringTo> {
+function withWords (change: ReturnType<typeof replaceWithRecords>): ReturnType<typeof replaceWithRecords> {
   let count = 0
   return (leaf, schema) => {
     if (schema.type === 'number') return Math.min(schema.maximum ?? 12.5, Math.max(schema.minimum ?? 12.5, 12.5))

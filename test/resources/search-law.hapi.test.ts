@@ -1,7 +1,7 @@
 import t from 'tap'
-import { realBackend } from '../harness/backend.js'
-import { searchLawContract } from './search-law-contract.js'
+import { requireRealBackend } from '../harness/backend.js'
+import { testSearchLaw } from './search-law-contract.js'
 
 // The whole file, which the runner would else end after two minutes.
 t.setTimeout(900_000)
-await t.test('on the real FHIR server', t => searchLawContract(t, realBackend().url))
+await t.test('on the real FHIR server', t => testSearchLaw(t, requireRealBackend().url))

@@ -1,31 +1,31 @@
 /** How a client would search for a stored resource, told by R4's definitions and not by the mapping. */
-import { plainNumbers } from '../../src/json/json.js'
+import { toPlainNumbers } from '../../src/json/json.js'
 import type { FhirElement, FhirResource } from '../../src/mappings/fhir.js'
 import type { Filter } from '../../src/mappings/core/filter.js'
 import { isElement } from '../../src/mappings/core/path.js'
-import { parametersOf } from '../../src/sandbox/search-parameters.js'
+import { getSearchParameters } from '../../src/sandbox/search-parameters.js'
 
 /** Values of a filter that find the resource; none when it has nothing that the filter looks at. */
-export function valuesFinding (resource: FhirResource, filter: Filter): string[] {
-  return elementsOf(resource, filter)
-    .flatMap(element => writings[filter.kind](element, filter))
+export function listMatchingValues (resource: FhirResource, filter: Filter): string[] {
+  return listElements(resource, filter)
+    .flatMap(element => valueListers[filter.kind](element, filter))
     .filter(value => filter.hasText || isPlain(value))
 }
 
 /** Words by which `<filter>:text` finds the resource. */
-export function wordsFinding (resource: FhirResource, filter: Filter): string[] {
-  return elementsOf(resource, filter).filter(isElement)
+export function listMatchingWords (resource: FhirResource, filter: Filter): string[] {
+  return listElements(resource, filter).filter(isElement)
     .flatMap(({ text, coding }) => [text, ...listOf(coding).map(({ display }) => display)])
     .filter(words => typeof words === 'string' && isPlain(words)) as string[]
 }
 
 /** Whether a filter looks at an open period of the resource, which no moment is too late for. */
 export function isOpenEnded (resource: FhirResource, filter: Filter): boolean {
-  return elementsOf(resource, filter).some(element => isElement(element) && element.end === undefined)
+  return listElements(resource, filter).some(element => isElement(element) && element.end === undefined)
 }
 
 /** A well-formed value of a filter that finds nothing but what is {@link isOpenEnded}. */
-export function valueFindingNothing ({ kind, types = [], canonicalOf, codes }: Filter): string | undefined {
+export function getNonMatchingValue ({ kind, types = [], canonicalOf, codes }: Filter): string | undefined {
   if (kind === 'reference') {
     return canonicalOf === undefined && types.length === 1
       ? 'no-such-id'
@@ -45,36 +45,36 @@ export function valueFindingNothing ({ kind, types = [], canonicalOf, codes }: F
 }
 
 /** What a filter looks at in a resource. */
-export const elementsOf = (resource: FhirResource, { param, paths }: Filter): readonly unknown[] =>
-  paths?.flatMap(path => elementsAt(plainNumbers(resource), path.split('.'))) ?? parametersOf(resource.resourceType).get(param)?.values(plainNumbers(resource)) ?? []
+export const listElements = (resource: FhirResource, { param, paths }: Filter): readonly unknown[] =>
+  paths?.flatMap(path => listElementsAt(toPlainNumbers(resource), path.split('.'))) ?? getSearchParameters(resource.resourceType).get(param)?.values(toPlainNumbers(resource)) ?? []
 
-function elementsAt (value: unknown, names: readonly string[]): readonly unknown[] {
-  if (Array.isArray(value)) return value.flatMap(item => elementsAt(item, names))
+function listElementsAt (value: unknown, names: readonly string[]): readonly unknown[] {
+  if (Array.isArray(value)) return value.flatMap(item => listElementsAt(item, names))
   const [name, ...others] = names
   if (name === undefined) return value === undefined ? [] : [value]
-  return isElement(value) ? elementsAt(value[name], others) : []
+  return isElement(value) ? listElementsAt(value[name], others) : []
 }
 
-type Writing = (element: unknown, filter: Filter) => string[]
+type ValueLister = (element: unknown, filter: Filter) => string[]
 
-const moment: Writing = element => {
+const listTimes: ValueLister = element => {
   if (typeof element === 'string') return /^\d{4}/.test(element) ? [element] : []
   return isElement(element)
     ? ([element.start, ...listOf(element.event)].filter(time => typeof time === 'string') as string[])
     : []
 }
 
-const writings: Readonly<Record<Filter['kind'], Writing>> = {
-  string: element => typeof element === 'string' ? [element] : isElement(element) ? textsIn(element) : [],
-  token: (element, { prefix }) => codesIn(element).flatMap(({ system, code }) => {
-    const whole = `${system}|${code}`
-    if (prefix !== undefined) return whole.startsWith(prefix) ? [whole.slice(prefix.length)] : []
+const valueListers: Readonly<Record<Filter['kind'], ValueLister>> = {
+  string: element => typeof element === 'string' ? [element] : isElement(element) ? listTexts(element) : [],
+  token: (element, { prefix }) => listCodes(element).flatMap(({ system, code }) => {
+    const token = `${system}|${code}`
+    if (prefix !== undefined) return token.startsWith(prefix) ? [token.slice(prefix.length)] : []
     return [code, ...system === undefined ? [] : [`${system}|${code}`]]
   }).map(escapeCommas),
   boolean: element => typeof element === 'boolean' ? [String(element)] : [],
   date: element => typeof element === 'string' ? [element] : [],
-  from: moment,
-  until: moment,
+  from: listTimes,
+  until: listTimes,
   reference (element, { types = [] }) {
     if (typeof element === 'string') return [element]
     const reference = isElement(element) && typeof element.reference === 'string' ? element.reference : undefined
@@ -94,12 +94,12 @@ const ofText = 'urn:clinigate:text'
 interface Code { readonly system?: unknown, readonly code: string }
 
 /** Of a code, Coding, CodeableConcept, Identifier or ContactPoint. */
-function codesIn (element: unknown): Code[] {
+function listCodes (element: unknown): Code[] {
   if (typeof element === 'string' || typeof element === 'boolean') return [{ code: String(element) }]
   if (!isElement(element)) return []
   if (element.coding !== undefined || element.text !== undefined) {
     const codings = listOf(element.coding).filter(({ system }) => system !== ofText)
-    const codes = codings.filter(({ code }) => code !== undefined).flatMap(codesIn)
+    const codes = codings.filter(({ code }) => code !== undefined).flatMap(listCodes)
     const words = [element.text, ...codings.map(({ display }) => display)].filter(text => typeof text === 'string')
     return codes.length > 0 ? codes : words.map(code => ({ code }))
   }
@@ -112,7 +112,7 @@ function codesIn (element: unknown): Code[] {
     : []
 }
 
-const textsIn = (element: FhirElement): string[] => Object.entries(element)
+const listTexts = (element: FhirElement): string[] => Object.entries(element)
   .filter(([name]) => ['family', 'given', 'text', 'display', 'line', 'city', 'state', 'postalCode', 'country'].includes(name))
   .flatMap(([, value]) => listOf(value ?? []).filter(text => typeof text === 'string') as unknown as string[])
 

@@ -54,7 +54,7 @@ t.test('who changes a record with a narrative is told that it was kept, and one 
         ...(payload && { payload })
       })
     ).json()
-  const storedWith = async (status: string): Promise<string> =>
+  const storePatient = async (status: string): Promise<string> =>
     (
       await send(
         'POST',
@@ -67,7 +67,7 @@ t.test('who changes a record with a narrative is told that it was kept, and one 
         'application/fhir+json'
       )
     ).id
-  const id = await storedWith('generated')
+  const id = await storePatient('generated')
   const { data, meta } = await send('PATCH', `patients/${id}`, { lastName: 'Lovelace' })
   t.equal(data.lastName, 'Lovelace')
   t.match(meta.warnings, [
@@ -80,7 +80,7 @@ t.test('who changes a record with a narrative is told that it was kept, and one 
   t.match((await send('GET', `fhir/Patient/${id}`)).text.div, /Ada Byron/)
   t.notOk('warnings' in (await send('GET', `patients/${id}`)).meta)
   t.notOk(
-    'warnings' in (await send('PATCH', `patients/${await storedWith('empty')}`, { lastName: 'Lovelace' })).meta,
+    'warnings' in (await send('PATCH', `patients/${await storePatient('empty')}`, { lastName: 'Lovelace' })).meta,
     'one that says nothing'
   )
 })
@@ -88,7 +88,7 @@ t.test('who changes a record with a narrative is told that it was kept, and one 
 t.test('who writes that a patient died before being born is told, and it is stored', async t => {
   const { inject, createKey } = await startGateway(t)
   const { secret } = await createKey()
-  const warnedOf = async (birthDate: string, deceased: string | boolean) => {
+  const createAndListWarnings = async (birthDate: string, deceased: string | boolean) => {
     const { data, meta } = (
       await inject({
         method: 'POST',
@@ -100,9 +100,9 @@ t.test('who writes that a patient died before being born is told, and it is stor
     t.equal(data.deceased, deceased)
     return (meta.warnings ?? []).flatMap(({ expression }: { expression: string[] }) => expression)
   }
-  t.strictSame(await warnedOf('1990-03', '1980-01-01'), ['birthDate', 'deceased'])
-  t.strictSame(await warnedOf('1990-03', '1990'), [])
-  t.strictSame(await warnedOf('1990-03-14', true), [])
+  t.strictSame(await createAndListWarnings('1990-03', '1980-01-01'), ['birthDate', 'deceased'])
+  t.strictSame(await createAndListWarnings('1990-03', '1990'), [])
+  t.strictSame(await createAndListWarnings('1990-03-14', true), [])
 })
 
 t.test('who patches a code alone is told of the words of the old one that stay beside it', async t => {
@@ -153,7 +153,7 @@ async function startClient (t: Test) {
 }
 
 /** The places that a response warns of. */
-const warned = ({ meta: { warnings = [] } }: { meta: { warnings?: any[] } }) =>
+const listWarnings = ({ meta: { warnings = [] } }: { meta: { warnings?: any[] } }) =>
   warnings.flatMap(({ expression }) => expression).sort()
 
 t.test('a record that a modifier extension negates is not read without a warning', async t => {
@@ -164,18 +164,18 @@ t.test('a record that a modifier extension negates is not read without a warning
   await send('POST', 'fhir/Condition', condition)
   const stage = [{ summary: { text: 'I' }, ...negated }]
   const { id } = await send('POST', 'fhir/Condition', { ...condition, ...negated, stage })
-  t.strictSame(warned(await send('GET', `conditions/${id}`)), [
+  t.strictSame(listWarnings(await send('GET', `conditions/${id}`)), [
     'Condition.modifierExtension', 'Condition.stage[0].modifierExtension'
   ])
   const page = await send('GET', 'conditions')
   const at = page.data.data.findIndex((record: { id: string }) => record.id === id)
-  t.strictSame(warned(page), [`data[${at}].modifierExtension`, `data[${at}].stage[0].modifierExtension`])
+  t.strictSame(listWarnings(page), [`data[${at}].modifierExtension`, `data[${at}].stage[0].modifierExtension`])
   const patched = await send('PATCH', `conditions/${id}`, { recordedDate: '2026-03-14' })
-  t.strictSame(warned(patched), ['Condition.modifierExtension', 'Condition.stage[0].modifierExtension'])
-  t.strictSame(warned(await send('GET', `patients/${patientId}?include=conditions`)), [
+  t.strictSame(listWarnings(patched), ['Condition.modifierExtension', 'Condition.stage[0].modifierExtension'])
+  t.strictSame(listWarnings(await send('GET', `patients/${patientId}?include=conditions`)), [
     `Condition/${id}.modifierExtension`, `Condition/${id}.stage[0].modifierExtension`
   ])
-  t.strictSame(warned(await send('GET', `patients/${patientId}`)), [])
+  t.strictSame(listWarnings(await send('GET', `patients/${patientId}`)), [])
 })
 
 t.test('a prescription of two dosages is not read as one of the first alone, nor an old address as where a patient lives', async t => {
@@ -183,7 +183,7 @@ t.test('a prescription of two dosages is not read as one of the first alone, nor
   const address = [{ use: 'old', city: 'Bern' }, { use: 'home', city: 'Basel' }]
   const patient = { resourceType: 'Patient', name: [{ family: 'Byron' }], address }
   const { id: patientId } = await send('POST', 'fhir/Patient', patient)
-  const prescribed = async (...dosageInstruction: object[]): Promise<string[]> => {
+  const readWarnings = async (...dosageInstruction: object[]): Promise<string[]> => {
     const { id } = await send('POST', 'fhir/MedicationRequest', {
       resourceType: 'MedicationRequest',
       status: 'active',
@@ -192,20 +192,20 @@ t.test('a prescription of two dosages is not read as one of the first alone, nor
       subject: { reference: `Patient/${patientId}` },
       dosageInstruction
     })
-    return warned(await send('GET', `prescriptions/${id}`))
+    return listWarnings(await send('GET', `prescriptions/${id}`))
   }
-  const dose = (value: number) => ({ doseQuantity: { value, unit: 'mg' } })
+  const buildDose = (value: number) => ({ doseQuantity: { value, unit: 'mg' } })
   const repeat = { frequency: 1, period: 1, periodUnit: 'd' }
-  t.strictSame(await prescribed({ text: 'at night', timing: { repeat }, doseAndRate: [dose(1)] }), [])
-  t.strictSame(await prescribed({ sequence: 1, text: '2 in the morning' }, { sequence: 2, text: '1 at night' }), [
+  t.strictSame(await readWarnings({ text: 'at night', timing: { repeat }, doseAndRate: [buildDose(1)] }), [])
+  t.strictSame(await readWarnings({ sequence: 1, text: '2 in the morning' }, { sequence: 2, text: '1 at night' }), [
     'MedicationRequest.dosageInstruction[1]'
   ])
-  const limits = { timing: { repeat: { ...repeat, frequencyMax: 3 } }, doseAndRate: [dose(1), dose(2)] }
-  t.strictSame(await prescribed(limits), [
+  const limits = { timing: { repeat: { ...repeat, frequencyMax: 3 } }, doseAndRate: [buildDose(1), buildDose(2)] }
+  t.strictSame(await readWarnings(limits), [
     'MedicationRequest.dosageInstruction[0].doseAndRate[1]',
     'MedicationRequest.dosageInstruction[0].timing.repeat.frequencyMax'
   ])
-  t.equal(warned(await send('GET', 'prescriptions')).length, 3, 'in a page too')
-  t.strictSame(warned(await send('GET', `patients/${patientId}`)), ['Patient.address[1]'])
-  t.strictSame(warned(await send('GET', 'patients')), ['data[0].address[1]'])
+  t.equal(listWarnings(await send('GET', 'prescriptions')).length, 3, 'in a page too')
+  t.strictSame(listWarnings(await send('GET', `patients/${patientId}`)), ['Patient.address[1]'])
+  t.strictSame(listWarnings(await send('GET', 'patients')), ['data[0].address[1]'])
 })

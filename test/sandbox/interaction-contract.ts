@@ -1,5 +1,5 @@
 import type { Test } from 'tap'
-import { bundle, entry, isRefused, Server, type Answer } from './server.js'
+import { bundle, entry, requireRejected, Server, type TestResponse } from './server.js'
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
@@ -19,37 +19,37 @@ export async function interactionContract (t: Test, url: string, { isSandbox }: 
     ...more
   })
   const tag = (code: string) => ({ meta: { tag: [{ system: 'urn:test:tag', code }] } })
-  const identified = (value: string) => ({ identifier: [{ system: 'http://mrn', value: id(value) }] })
+  const buildIdentifier = (value: string) => ({ identifier: [{ system: 'http://mrn', value: id(value) }] })
 
-  async function put (name: string, more = {}, headers = {}): Promise<Answer> {
+  async function put (name: string, more = {}, headers = {}): Promise<TestResponse> {
     return await server.send('PUT', `/Patient/${id(name)}`, patient(name, more), headers)
   }
 
-  function tags ({ resource }: Answer): string[] {
+  function listTags ({ resource }: TestResponse): string[] {
     return resource.meta.tag.map((tag: any) => tag.code).sort()
   }
 
   t.test(
     'a created resource has an id, a version and a time of the server, whatever the client says of them',
     async t => {
-      const answer = await server.send('POST', '/Patient', {
+      const response = await server.send('POST', '/Patient', {
         resourceType: 'Patient',
         id: 'mine',
         meta: { versionId: '7', lastUpdated: '2000-01-01T00:00:00Z' },
         active: true
       })
-      t.equal(answer.status, 201)
-      t.match(answer.resource, { resourceType: 'Patient', active: true, meta: { versionId: '1' } })
-      t.not(answer.resource.id, 'mine')
-      if (isSandbox) t.match(answer.resource.id, uuid)
-      t.ok(Date.now() - Date.parse(answer.resource.meta.lastUpdated) < 60_000)
-      t.equal(answer.headers.get('etag'), 'W/"1"')
-      t.equal(answer.headers.get('location'), `${url}/Patient/${answer.resource.id}/_history/1`)
-      t.ok(Date.now() - Date.parse(String(answer.headers.get('last-modified'))) < 60_000)
-      t.match(answer.headers.get('content-type'), /^application\/fhir\+json/)
-      const read = await server.send('GET', `/Patient/${answer.resource.id}`)
+      t.equal(response.status, 201)
+      t.match(response.resource, { resourceType: 'Patient', active: true, meta: { versionId: '1' } })
+      t.not(response.resource.id, 'mine')
+      if (isSandbox) t.match(response.resource.id, uuid)
+      t.ok(Date.now() - Date.parse(response.resource.meta.lastUpdated) < 60_000)
+      t.equal(response.headers.get('etag'), 'W/"1"')
+      t.equal(response.headers.get('location'), `${url}/Patient/${response.resource.id}/_history/1`)
+      t.ok(Date.now() - Date.parse(String(response.headers.get('last-modified'))) < 60_000)
+      t.match(response.headers.get('content-type'), /^application\/fhir\+json/)
+      const read = await server.send('GET', `/Patient/${response.resource.id}`)
       t.equal(read.status, 200)
-      t.same({ ...read.resource, meta: undefined }, { ...answer.resource, meta: undefined })
+      t.same({ ...read.resource, meta: undefined }, { ...response.resource, meta: undefined })
       t.equal(read.headers.get('etag'), 'W/"1"')
     }
   )
@@ -61,7 +61,7 @@ export async function interactionContract (t: Test, url: string, { isSandbox }: 
       valueQuantity: { value: 0 }
     }).replace('"value":0', '"value":1.10')
     await put('number')
-    for (const answer of [
+    for (const response of [
       await server.send('PUT', `/Observation/${id('number')}`, text),
       await server.send('GET', `/Observation/${id('number')}`),
       await server.send('GET', `/Observation/${id('number')}/_history`),
@@ -73,7 +73,7 @@ export async function interactionContract (t: Test, url: string, { isSandbox }: 
         entry: [{ request: { method: 'GET', url: `Observation/${id('number')}` } }]
       })
     ]) {
-      t.match(answer.text, /"value":\s*1\.10\b/)
+      t.match(response.text, /"value":\s*1\.10\b/)
     }
     const bundle = await server.send(
       'POST',
@@ -91,8 +91,8 @@ export async function interactionContract (t: Test, url: string, { isSandbox }: 
     t.equal(second.headers.get('etag'), 'W/"2"')
     t.equal((await server.send('GET', `/Patient/${id('versions')}/_history/1`)).resource.active, true)
     t.equal((await server.send('GET', `/Patient/${id('versions')}/_history/2`)).resource.active, false)
-    isRefused(t, await server.send('GET', `/Patient/${id('versions')}/_history/3`), 404, 'a version that is not there')
-    isRefused(t, await server.send('GET', `/Patient/${id('versions')}/_history/x`), 404, 'a version that is none')
+    requireRejected(t, await server.send('GET', `/Patient/${id('versions')}/_history/3`), 404, 'a version that is not there')
+    requireRejected(t, await server.send('GET', `/Patient/${id('versions')}/_history/x`), 404, 'a version that is none')
   })
 
   t.test('an update that changes nothing makes no version', async t => {
@@ -104,29 +104,29 @@ export async function interactionContract (t: Test, url: string, { isSandbox }: 
 
   t.test('tags are added by an update and never taken away', async t => {
     await put('tags', tag('a'))
-    t.same(tags(await put('tags', { active: true })), ['a'])
-    t.same(tags(await put('tags', { active: true, ...tag('b') })), ['a', 'b'])
+    t.same(listTags(await put('tags', { active: true })), ['a'])
+    t.same(listTags(await put('tags', { active: true, ...tag('b') })), ['a', 'b'])
     await server.send('DELETE', `/Patient/${id('tags')}`)
     const back = await put('tags', { active: true, ...tag('c') })
     t.equal(back.status, 201)
-    t.same(tags(back), ['a', 'b', 'c'])
+    t.same(listTags(back), ['a', 'b', 'c'])
     t.equal(back.resource.meta.versionId, '5')
   })
 
   t.test('an update on another version than the newest changes nothing', async t => {
     await put('if-match', { active: true })
     await put('if-match', { active: false })
-    isRefused(t, await put('if-match', { gender: 'male' }, { 'if-match': 'W/"1"' }), isSandbox ? 412 : 409, 'stale')
+    requireRejected(t, await put('if-match', { gender: 'male' }, { 'if-match': 'W/"1"' }), isSandbox ? 412 : 409, 'stale')
     t.equal((await server.send('GET', `/Patient/${id('if-match')}`)).resource.meta.versionId, '2')
     t.equal((await put('if-match', { gender: 'male' }, { 'if-match': 'W/"2"' })).status, 200)
   })
 
   t.test('of updates on one version at the same time exactly one is made', async t => {
     await put('race')
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       Array.from({ length: 8 }, (_, i) => put('race', { birthDate: `200${i}` }, { 'if-match': 'W/"1"' }))
     )
-    t.equal(answers.filter(({ status }) => status === 200).length, 1)
+    t.equal(responses.filter(({ status }) => status === 200).length, 1)
   })
 
   t.test('a deleted resource is gone, its history is not, and deleting again is no mistake', async t => {
@@ -134,8 +134,8 @@ export async function interactionContract (t: Test, url: string, { isSandbox }: 
     const deleted = await server.send('DELETE', `/Patient/${id('gone')}`)
     t.equal(deleted.status, 200)
     t.equal(deleted.resource.resourceType, 'OperationOutcome')
-    isRefused(t, await server.send('GET', `/Patient/${id('gone')}`), 410, 'read')
-    isRefused(t, await server.send('GET', `/Patient/${id('gone')}/_history/2`), 410, 'the version of the deletion')
+    requireRejected(t, await server.send('GET', `/Patient/${id('gone')}`), 410, 'read')
+    requireRejected(t, await server.send('GET', `/Patient/${id('gone')}/_history/2`), 410, 'the version of the deletion')
     t.equal((await server.send('GET', `/Patient?_id=${id('gone')}`)).resource.entry, undefined)
     t.equal((await server.send('GET', `/Patient/${id('gone')}/_history/1`)).resource.active, true)
     t.equal((await server.send('DELETE', `/Patient/${id('gone')}`)).status, 200)
@@ -160,7 +160,7 @@ export async function interactionContract (t: Test, url: string, { isSandbox }: 
     const page = await server.send('GET', `/Patient/${id('history')}/_history?_count=2`)
     const next = page.resource.link.find((link: any) => link.relation === 'next').url.slice(url.length)
     t.equal((await server.send('GET', next)).resource.entry[0].response.etag, 'W/"1"')
-    isRefused(t, await server.send('GET', `/Patient/${id('never')}/_history`), 404, 'no history')
+    requireRejected(t, await server.send('GET', `/Patient/${id('never')}/_history`), 404, 'no history')
   })
 
   t.test('a read of chosen elements keeps the whole meta', async t => {
@@ -188,7 +188,7 @@ export async function interactionContract (t: Test, url: string, { isSandbox }: 
       ['PUT', '/Patient/a_b', { resourceType: 'Patient', id: 'a_b' }],
       // A number that a server which numbers its records does not come to, however many a run of all tests stores.
       ['PUT', '/Patient/999999999999999', { resourceType: 'Patient', id: '999999999999999' }]
-    ] as const) { isRefused(t, await server.send(method, path, body), 400, `${method} ${path}`) }
+    ] as const) { requireRejected(t, await server.send(method, path, body), 400, `${method} ${path}`) }
   })
 
   t.test('a reference leads to a resource of this server, or the write is refused', async t => {
@@ -201,7 +201,7 @@ export async function interactionContract (t: Test, url: string, { isSandbox }: 
       id('target'),
       'Nope/1'
     ]) {
-      isRefused(t, await server.send('POST', '/Observation', observation(reference)), [400, 422], reference)
+      requireRejected(t, await server.send('POST', '/Observation', observation(reference)), [400, 422], reference)
     }
     for (const reference of [`Patient/${id('target')}`, `Patient/${id('target')}/_history/1`]) {
       t.equal((await server.send('POST', '/Observation', observation(reference))).status, 201, reference)
@@ -239,20 +239,20 @@ export async function interactionContract (t: Test, url: string, { isSandbox }: 
   t.test('what another resource refers to is not deleted', async t => {
     await put('pinned')
     const referring = await server.send('POST', '/Observation', observation(`Patient/${id('pinned')}`))
-    isRefused(t, await server.send('DELETE', `/Patient/${id('pinned')}`), 409, 'pinned')
+    requireRejected(t, await server.send('DELETE', `/Patient/${id('pinned')}`), 409, 'pinned')
     t.equal((await server.send('GET', `/Patient/${id('pinned')}`)).status, 200)
     await server.send('DELETE', `/Observation/${referring.resource.id}`)
     t.equal((await server.send('DELETE', `/Patient/${id('pinned')}`)).status, 200)
   })
 
   t.test('a search finds what a resource says now, no longer what it said', async t => {
-    const found = async (query: string) =>
+    const countFound = async (query: string) =>
       (await server.send('GET', `/Patient?_id=${id('now')}&${query}`)).resource.total
     await put('now', { gender: 'male' })
-    t.equal(await found('gender=male&_total=accurate'), 1)
+    t.equal(await countFound('gender=male&_total=accurate'), 1)
     await put('now', { gender: 'female' })
-    t.equal(await found('gender=male&_total=accurate'), 0)
-    t.equal(await found('gender=female&_total=accurate'), 1)
+    t.equal(await countFound('gender=male&_total=accurate'), 0)
+    t.equal(await countFound('gender=female&_total=accurate'), 1)
   })
 
   t.test('a conditional create, update or delete acts on the one match', async t => {
@@ -260,14 +260,14 @@ export async function interactionContract (t: Test, url: string, { isSandbox }: 
     const made = await server.send(
       'POST',
       '/Patient',
-      { resourceType: 'Patient', ...identified('one') },
+      { resourceType: 'Patient', ...buildIdentifier('one') },
       { 'if-none-exist': criteria }
     )
     t.equal(made.status, 201)
     const found = await server.send(
       'POST',
       '/Patient',
-      { resourceType: 'Patient', ...identified('one') },
+      { resourceType: 'Patient', ...buildIdentifier('one') },
       { 'if-none-exist': `Patient?${criteria}` }
     )
     t.equal(found.status, 200)
@@ -275,12 +275,12 @@ export async function interactionContract (t: Test, url: string, { isSandbox }: 
     const updated = await server.send('PUT', `/Patient?${criteria}`, {
       resourceType: 'Patient',
       active: true,
-      ...identified('one')
+      ...buildIdentifier('one')
     })
     t.equal(updated.status, 200)
     t.equal(updated.resource.id, made.resource.id)
     t.equal(
-      (await server.send('PUT', `/Patient?identifier=${id('two')}`, { resourceType: 'Patient', ...identified('two') }))
+      (await server.send('PUT', `/Patient?identifier=${id('two')}`, { resourceType: 'Patient', ...buildIdentifier('two') }))
         .status,
       201,
       'an update without a match creates'
@@ -293,24 +293,24 @@ export async function interactionContract (t: Test, url: string, { isSandbox }: 
   t.test('a conditional request with several matches or without a criterion changes nothing', async t => {
     const criteria = `identifier=${id('twice')}`
     for (let i = 0; i < 2; i++) {
-      await server.send('POST', '/Patient', { resourceType: 'Patient', ...identified('twice') })
+      await server.send('POST', '/Patient', { resourceType: 'Patient', ...buildIdentifier('twice') })
     }
-    isRefused(
+    requireRejected(
       t,
       await server.send('POST', '/Patient', { resourceType: 'Patient' }, { 'if-none-exist': criteria }),
       412,
       'create'
     )
-    isRefused(
+    requireRejected(
       t,
       await server.send('PUT', `/Patient?${criteria}`, { resourceType: 'Patient', active: true }),
       412,
       'update'
     )
-    isRefused(t, await server.send('DELETE', `/Patient?${criteria}`), 412, 'delete')
-    isRefused(t, await server.send('PUT', '/Patient', { resourceType: 'Patient' }), 400, 'update of any')
-    isRefused(t, await server.send('DELETE', '/Patient'), 400, 'delete of all')
-    isRefused(
+    requireRejected(t, await server.send('DELETE', `/Patient?${criteria}`), 412, 'delete')
+    requireRejected(t, await server.send('PUT', '/Patient', { resourceType: 'Patient' }), 400, 'update of any')
+    requireRejected(t, await server.send('DELETE', '/Patient'), 400, 'delete of all')
+    requireRejected(
       t,
       await server.send('POST', '/Patient', { resourceType: 'Patient' }, { 'if-none-exist': 'nonsense=1' }),
       400,
@@ -359,18 +359,18 @@ export async function interactionContract (t: Test, url: string, { isSandbox }: 
       ],
       [entry('PUT', `Patient/${id('rolled-back')}`, patient('rolled-back', { active: true })), 400]
     ]
-    for (const [bad, status] of failing) {
-      isRefused(
+    for (const [invalid, status] of failing) {
+      requireRejected(
         t,
         await server.send(
           'POST',
           '',
-          bundle('transaction', entry('PUT', `Patient/${id('rolled-back')}`, patient('rolled-back')), bad)
+          bundle('transaction', entry('PUT', `Patient/${id('rolled-back')}`, patient('rolled-back')), invalid)
         ),
         status,
-        JSON.stringify(bad)
+        JSON.stringify(invalid)
       )
-      isRefused(t, await server.send('GET', `/Patient/${id('rolled-back')}`), 404, 'nothing is left')
+      requireRejected(t, await server.send('GET', `/Patient/${id('rolled-back')}`), 404, 'nothing is left')
       t.equal((await server.send('GET', `/Patient?_id=${id('rolled-back')}&_total=accurate`)).resource.total, 0)
     }
   })
@@ -395,19 +395,19 @@ export async function interactionContract (t: Test, url: string, { isSandbox }: 
   t.test('a transaction deletes a resource together with what refers to it', async t => {
     await put('both')
     const { resource } = await server.send('POST', '/Observation', observation(`Patient/${id('both')}`))
-    const answer = await server.send(
+    const response = await server.send(
       'POST',
       '',
       bundle('transaction', entry('DELETE', `Patient/${id('both')}`), entry('DELETE', `Observation/${resource.id}`))
     )
-    t.equal(answer.status, 200)
+    t.equal(response.status, 200)
     t.equal((await server.send('GET', `/Patient/${id('both')}`)).status, 410)
   })
 
   t.test('a transaction creates what is not there yet, and refers to what is', async t => {
     const create = {
       fullUrl: urn,
-      resource: { resourceType: 'Patient', ...identified('maybe') },
+      resource: { resourceType: 'Patient', ...buildIdentifier('maybe') },
       request: { method: 'POST', url: 'Patient', ifNoneExist: `identifier=${id('maybe')}` }
     }
     const body = bundle('transaction', create, entry('POST', 'Observation', observation(urn)))
@@ -461,7 +461,7 @@ export async function interactionContract (t: Test, url: string, { isSandbox }: 
 
   t.test('a Bundle that is no batch or transaction is refused', async t => {
     for (const body of [bundle('collection'), bundle('batch-response'), patient('x')]) {
-      isRefused(t, await server.send('POST', '', body), 400, JSON.stringify(body))
+      requireRejected(t, await server.send('POST', '', body), 400, JSON.stringify(body))
     }
   })
 
@@ -475,9 +475,9 @@ export async function interactionContract (t: Test, url: string, { isSandbox }: 
   })
 
   t.test('unknown ids and types are not found; HEAD tells the version without a body', async t => {
-    isRefused(t, await server.send('GET', `/Patient/${id('never')}`), 404, 'id')
-    isRefused(t, await server.send('GET', '/Nope/1'), 404, 'type')
-    isRefused(t, await server.send('GET', '/patient/1'), 404, 'another case')
+    requireRejected(t, await server.send('GET', `/Patient/${id('never')}`), 404, 'id')
+    requireRejected(t, await server.send('GET', '/Nope/1'), 404, 'type')
+    requireRejected(t, await server.send('GET', '/patient/1'), 404, 'another case')
     await put('head')
     const head = await server.send('HEAD', `/Patient/${id('head')}`)
     t.equal(head.status, 200)

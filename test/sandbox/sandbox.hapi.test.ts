@@ -1,9 +1,9 @@
 import t from 'tap'
-import { realBackend } from '../harness/backend.js'
+import { requireRealBackend } from '../harness/backend.js'
 import { interactionContract } from './interaction-contract.js'
 import { searchContract } from './search-contract.js'
 
-const { url } = realBackend()
+const { url } = requireRealBackend()
 
 t.test('HAPI keeps the contract of interactions', t => interactionContract(t, url, { isSandbox: false }))
 t.test('HAPI keeps the contract of searches', t => searchContract(t, url))

@@ -5,7 +5,7 @@ import { startSandbox } from '../../src/sandbox/sandbox.js'
 import { startTestSandbox } from '../harness/sandbox.js'
 import { interactionContract } from './interaction-contract.js'
 import { searchContract } from './search-contract.js'
-import { bundle, entry, isRefused, Server } from './server.js'
+import { bundle, entry, requireRejected, Server } from './server.js'
 
 const sandbox = await startTestSandbox(t)
 const server = new Server(sandbox.url)
@@ -16,62 +16,62 @@ await t.test('the sandbox keeps the contract of searches', t => searchContract(t
 
 t.test('a delete on another version than the newest deletes nothing', async t => {
   const path = `/Patient/${server.id('kept')}`
-  const kept = { resourceType: 'Patient', id: server.id('kept') }
-  await server.send('PUT', path, kept)
+  const stored = { resourceType: 'Patient', id: server.id('kept') }
+  await server.send('PUT', path, stored)
   for (const stale of ['W/"2"', '1']) {
-    isRefused(t, await server.send('DELETE', path, undefined, { 'if-match': stale }), 412, stale)
+    requireRejected(t, await server.send('DELETE', path, undefined, { 'if-match': stale }), 412, stale)
   }
   t.equal((await server.send('DELETE', path, undefined, { 'if-match': 'W/"1"' })).status, 200)
-  isRefused(
+  requireRejected(
     t,
-    await server.send('PUT', path, kept, { 'if-match': 'W/"2"' }),
+    await server.send('PUT', path, stored, { 'if-match': 'W/"2"' }),
     412,
     'a deleted resource has no version to update'
   )
 })
 
 t.test('what the sandbox does not offer it refuses', async t => {
-  isRefused(t, await server.send('POST', '/Patient/_search', '{}'), 415, 'a search that is no form')
-  isRefused(
+  requireRejected(t, await server.send('POST', '/Patient/_search', '{}'), 415, 'a search that is no form')
+  requireRejected(
     t,
     await server.send('POST', '/Patient', 'a=b', { 'content-type': 'application/x-www-form-urlencoded' }),
     415,
     'a form that is no search'
   )
-  isRefused(
+  requireRejected(
     t,
     await server.send('POST', '/Patient', '<Patient/>', { 'content-type': 'application/fhir+xml' }),
     415,
     'XML'
   )
-  isRefused(t, await server.send('POST', '/Patient', `"${'x'.repeat(17 * 1024 * 1024)}"`), 413, 'more than 16 MiB')
-  isRefused(t, await server.send('POST', '/Patient/1', {}), 405, 'a method')
-  isRefused(t, await server.send('GET', '/Patient/1/$everything'), 400, 'an operation')
-  isRefused(t, await server.send('GET', '?_id=1'), 404, 'a search of all types')
+  requireRejected(t, await server.send('POST', '/Patient', `"${'x'.repeat(17 * 1024 * 1024)}"`), 413, 'more than 16 MiB')
+  requireRejected(t, await server.send('POST', '/Patient/1', {}), 405, 'a method')
+  requireRejected(t, await server.send('GET', '/Patient/1/$everything'), 400, 'an operation')
+  requireRejected(t, await server.send('GET', '?_id=1'), 404, 'a search of all types')
   for (const meta of ['x', { tag: 'x' }, { tag: [null] }]) {
-    isRefused(t, await server.send('POST', '/Patient', { resourceType: 'Patient', meta }), 400, 'a meta that is none')
+    requireRejected(t, await server.send('POST', '/Patient', { resourceType: 'Patient', meta }), 400, 'a meta that is none')
   }
-  isRefused(
+  requireRejected(
     t,
     await server.send('POST', '/Patient', { resourceType: 'Patient' }, { 'if-none-exist': '_sort=name' }),
     400,
     'a condition that selects nothing'
   )
-  isRefused(
+  requireRejected(
     t,
     await server.send('POST', '', bundle('transaction', entry('constructor', 'Patient'))),
     405,
     'a method of a Bundle that is none'
   )
-  isRefused(t, await server.send('POST', '', bundle('transaction', {})), 400, 'an entry without request')
-  isRefused(
+  requireRejected(t, await server.send('POST', '', bundle('transaction', {})), 400, 'an entry without request')
+  requireRejected(
     t,
     await server.send('POST', '', bundle('transaction', entry('POST', '', bundle('batch')))),
     404,
     'a Bundle in a Bundle'
   )
-  isRefused(t, await server.send('GET', '/Patient/%E0%A4'), 400, 'a broken encoding')
-  isRefused(
+  requireRejected(t, await server.send('GET', '/Patient/%E0%A4'), 400, 'a broken encoding')
+  requireRejected(
     t,
     await server.send('POST', '', bundle('transaction', entry('GET', 'Patient/%E0%A4'))),
     400,
@@ -82,15 +82,15 @@ t.test('what the sandbox does not offer it refuses', async t => {
 })
 
 t.test('no answer repeats what was sent', async t => {
-  for (const answer of [
+  for (const response of [
     await server.send('GET', '/Patient?secret=1'),
     await server.send('GET', '/secret/1'),
     await server.send('GET', '/secret/%E0%A4'),
     await server.send('POST', '/Patient', '{"secret'),
     await server.send('POST', '/Patient', '{}', { 'content-type': 'text/secret' })
   ]) {
-    t.ok(answer.status >= 400)
-    t.notMatch(answer.text, 'secret')
+    t.ok(response.status >= 400)
+    t.notMatch(response.text, 'secret')
   }
 })
 
@@ -114,7 +114,7 @@ t.test('two run side by side and share nothing; times and ids are those given', 
   t.teardown(() => other.close())
   const made = await new Server(other.url).send('POST', '/Patient', { resourceType: 'Patient' })
   t.match(made.resource, { id: 'given', meta: { lastUpdated: '2026-01-02T03:04:05.678Z' } })
-  isRefused(t, await server.send('GET', '/Patient/given'), 404, 'the other one')
+  requireRejected(t, await server.send('GET', '/Patient/given'), 404, 'the other one')
   await t.rejects(startSandbox({ file: ':memory:', now, port: Number(new URL(other.url).port) }), {
     code: 'EADDRINUSE'
   })
@@ -164,11 +164,11 @@ t.test('the sandbox offers more than a HAPI with default settings', async t => {
     id: server.id('o'),
     subject: { reference: `Patient/${server.id('a')}` }
   })
-  t.same(server.names(await server.search('Patient?given:contains=A MAR')), ['a'], 'a part of a string')
-  t.same(server.names(await server.search('Patient?birthdate=1980-02-03,1981')), ['a'], 'several times')
-  t.same(server.names(await server.search(`Observation?subject=${url}/Patient/~a`)), ['o'], 'its own base URL')
+  t.same(server.listNames(await server.search('Patient?given:contains=A MAR')), ['a'], 'a part of a string')
+  t.same(server.listNames(await server.search('Patient?birthdate=1980-02-03,1981')), ['a'], 'several times')
+  t.same(server.listNames(await server.search(`Observation?subject=${url}/Patient/~a`)), ['o'], 'its own base URL')
   t.same(
-    server.names(await server.search(`Patient?_id=${Array.from({ length: 2000 }, (_, i) => i).join()},~a`)),
+    server.listNames(await server.search(`Patient?_id=${Array.from({ length: 2000 }, (_, i) => i).join()},~a`)),
     ['a'],
     'any number of ids'
   )
@@ -181,9 +181,9 @@ t.test('every R4 type can be stored, and searched by each of its parameters', as
     await server.store({ resourceType: type, id: server.id('bare') })
     // Patient.deceased is false where nothing is said.
     const own = searchParam.filter(({ name }: any) => !name.startsWith('_') && name !== 'deceased')
-    const answer = await server.search(
+    const response = await server.search(
       `${type}?_id=~bare&${own.map(({ name }: any) => `${name}:missing=true`).join('&')}`
     )
-    t.same(server.names(answer), ['bare'], type)
+    t.same(server.listNames(response), ['bare'], type)
   }
 })

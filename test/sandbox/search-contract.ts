@@ -1,5 +1,5 @@
 import type { Test } from 'tap'
-import { until } from '../harness/until.js'
+import { waitUntil } from '../harness/until.js'
 import { Server } from './server.js'
 
 /** What searches find and refuse. A real HAPI keeps it as the sandbox does. */
@@ -12,7 +12,7 @@ export async function searchContract (t: Test, url: string): Promise<void> {
   /** Stores in a later millisecond than what is there, so that the time of the last change tells the order. */
   const storeLater: Server['store'] = async resource => {
     const before = Date.now()
-    await until(() => Date.now() > before)
+    await waitUntil(() => Date.now() > before)
     await server.store(resource)
   }
 
@@ -127,19 +127,19 @@ export async function searchContract (t: Test, url: string): Promise<void> {
   })
 
   /** Each line: a search, then the resources that it finds. */
-  function finds (title: string, table: string): void {
+  function testSearches (title: string, table: string): void {
     t.test(title, async t => {
       for (const line of table.trim().split('\n')) {
         const [query = '', expected = ''] = line.trim().split(/ => ?/)
-        const answer = await server.search(query)
-        t.equal(answer.status, 200, query)
-        t.same(server.names(answer).sort(), expected === '' ? [] : expected.split(' ').sort(), query)
-        t.equal(answer.resource.total, server.names(answer).length, `total of ${query}`)
+        const response = await server.search(query)
+        t.equal(response.status, 200, query)
+        t.same(server.listNames(response).sort(), expected === '' ? [] : expected.split(' ').sort(), query)
+        t.equal(response.resource.total, server.listNames(response).length, `total of ${query}`)
       }
     })
   }
 
-  finds('a string is found by its beginning, whatever case and accents', `
+  testSearches('a string is found by its beginning, whatever case and accents', `
   Patient?name=mul => a
   Patient?name=MÜLLER-L => a
   Patient?name=anna => a
@@ -159,7 +159,7 @@ export async function searchContract (t: Test, url: string): Promise<void> {
   Patient?name=zeta,frau => a b
 `)
 
-  finds('a token is found by system and code', `
+  testSearches('a token is found by system and code', `
   Observation?code=http://loinc.org|1-8 => o1
   Observation?code=1-8 => o1
   Observation?code=|nosys => o3
@@ -188,7 +188,7 @@ export async function searchContract (t: Test, url: string): Promise<void> {
   Patient?_tag=urn:nowhere|x =>
 `)
 
-  finds('a backslash takes the meaning from comma and bar', `
+  testSearches('a backslash takes the meaning from comma and bar', `
   Patient?identifier=http://mrn|A\\,1 => a
   Patient?identifier=A\\,1 => a
   Patient?identifier=A,1 =>
@@ -197,7 +197,7 @@ export async function searchContract (t: Test, url: string): Promise<void> {
   Observation?code=http://loinc.org|x\\|y => o4
 `)
 
-  finds('a reference is found by id, by type and id, and by the type that the parameter allows', `
+  testSearches('a reference is found by id, by type and id, and by the type that the parameter allows', `
   Observation?subject=Patient/~a => o1 o3
   Observation?subject=~a => o1 o3
   Observation?patient=~a,Patient/~b => o1 o2 o3
@@ -213,7 +213,7 @@ export async function searchContract (t: Test, url: string): Promise<void> {
   ServiceRequest?instantiates-uri=http://uri =>
 `)
 
-  finds('a time is compared as wide as it is vague', `
+  testSearches('a time is compared as wide as it is vague', `
   Patient?birthdate=1980 => a c
   Patient?birthdate=1980-02 => a c
   Patient?birthdate=1980-02-03 => a
@@ -240,13 +240,13 @@ export async function searchContract (t: Test, url: string): Promise<void> {
   Patient?_lastUpdated=lt2020 =>
 `)
 
-  finds('a day is the day that was written, whatever its zone', `
+  testSearches('a day is the day that was written, whatever its zone', `
   Condition?recorded-date=2020-02-03 => evening
   Condition?recorded-date=2020-02-04 =>
   Condition?recorded-date=2020-02-04T04:30:00Z => evening
 `)
 
-  finds('a number and a quantity are compared by amount and unit', `
+  testSearches('a number and a quantity are compared by amount and unit', `
   Observation?value-quantity=5.4 => o1
   Observation?value-quantity=5.40 => o1
   Observation?value-quantity=1e2 => o3
@@ -259,7 +259,7 @@ export async function searchContract (t: Test, url: string): Promise<void> {
   RiskAssessment?probability=gt0.7 => risk
 `)
 
-  finds('of an element with a choice of types, each parameter sees its own', `
+  testSearches('of an element with a choice of types, each parameter sees its own', `
   Condition?onset-age=30 => old
   Condition?onset-age=gt29|http://unitsofmeasure.org|a => old
   Condition?onset-date=2019 => dated
@@ -269,14 +269,14 @@ export async function searchContract (t: Test, url: string): Promise<void> {
   Observation?value-concept:missing=false =>
 `)
 
-  finds('missing tells whether there is a value', `
+  testSearches('missing tells whether there is a value', `
   Patient?gender:missing=true => c
   Patient?gender:missing=false => a b
   Observation?subject:missing=true => o4
   Observation?code:missing=true => o2
 `)
 
-  finds('ids, tags and several parameters narrow the result', `
+  testSearches('ids, tags and several parameters narrow the result', `
   Patient?_id=~a => a
   Patient?_id=~a,~b,none => a b
   Patient?_id=~a&_id=~b =>
@@ -294,9 +294,9 @@ export async function searchContract (t: Test, url: string): Promise<void> {
       ],
       ['Observation?_id=~o1&_include=Observation:subject&_include=Observation:patient', 1, 'a (included),o1']
     ] as const) {
-      const answer = await server.search(query)
-      t.equal(answer.resource.total, total, query)
-      t.equal(server.names(answer).sort().join(), expected, query)
+      const response = await server.search(query)
+      t.equal(response.resource.total, total, query)
+      t.equal(server.listNames(response).sort().join(), expected, query)
     }
   })
 
@@ -311,7 +311,7 @@ export async function searchContract (t: Test, url: string): Promise<void> {
       ['Observation?_sort=value-quantity', 'o1,o2,o3,o4'],
       ['Patient?_sort=-_id', 'c,b,a'],
       ['Patient?_sort=-_lastUpdated', 'c,b,a']
-    ] as const) t.equal(server.names(await server.search(query)).join(), expected, query)
+    ] as const) t.equal(server.listNames(await server.search(query)).join(), expected, query)
   })
 
   t.test('following the next links shows every match once', async t => {
@@ -322,7 +322,7 @@ export async function searchContract (t: Test, url: string): Promise<void> {
       const page = await server.send('GET', next)
       t.equal(page.resource.total, 4)
       t.equal(page.resource.type, 'searchset')
-      seen.push(...server.names(page))
+      seen.push(...server.listNames(page))
       const url = page.resource.link.find((link: any) => link.relation === 'next')?.url as string | undefined
       if (url !== undefined) t.ok(url.startsWith(`${server.url}/Observation?`), 'a link begins with the base URL')
       next = url?.slice(server.url.length)
@@ -353,9 +353,9 @@ export async function searchContract (t: Test, url: string): Promise<void> {
   t.test('a search may come as a form, and the URL counts as well', async t => {
     const form = { 'content-type': 'application/x-www-form-urlencoded' }
     const found = await server.send('POST', `/Patient/_search?_tag=${tag.system}%7C${tag.code}`, 'name=m%C3%BCl', form)
-    t.same(server.names(found), ['a'])
+    t.same(server.listNames(found), ['a'])
     const none = await server.send('POST', `/Patient/_search?_tag=${tag.system}%7Cother`, 'name=m%C3%BCl', form)
-    t.same(server.names(none), [])
+    t.same(server.listNames(none), [])
   })
 
   t.test('what a search does not understand it refuses', async t => {

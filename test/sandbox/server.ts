@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Test } from 'tap'
 
 /** What a server answered; `resource` is its body. */
-export interface Answer {
+export interface TestResponse {
   readonly status: number
   readonly headers: Headers
   readonly text: string
@@ -17,7 +17,9 @@ export class Server {
   constructor (readonly url: string) {}
 
   /** Sends to a path under the base URL; a body that is text goes as it is. */
-  async send (method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<Answer> {
+  async send (
+    method: string, path: string, body?: unknown, headers: Record<string, string> = {}
+  ): Promise<TestResponse> {
     const response = await fetch(this.url + path, {
       method,
       headers: {
@@ -53,14 +55,14 @@ export class Server {
    * `Patient?name=anna` among the resources with the tag; `~name` stands for an id. Raw `|`, `+` and spaces are
    * encoded.
    */
-  async search (query: string, page = '_offset=0&_count=50&_total=accurate'): Promise<Answer> {
+  async search (query: string, page = '_offset=0&_count=50&_total=accurate'): Promise<TestResponse> {
     const [type, parameters = ''] = query.split('?')
     const encoded = parameters.replaceAll('~', `${this.run}-`).replaceAll('|', '%7C').replaceAll('+', '%2B')
     return await this.send('GET', `/${type}?_tag=${this.tag.system}%7C${this.tag.code}&${page}&${encoded}`)
   }
 
   /** The resources of a page by the names that {@link id} was given. */
-  names ({ resource }: Answer): string[] {
+  listNames ({ resource }: TestResponse): string[] {
     return (resource.entry ?? []).map(
       (entry: any) =>
         entry.resource.id.slice(this.run.length + 1) + (entry.search.mode === 'include' ? ' (included)' : '')
@@ -68,9 +70,11 @@ export class Server {
   }
 }
 
-export function isRefused (t: Test, answer: Answer, status: number | readonly number[], message: string): void {
-  t.ok([status].flat().includes(answer.status), `${message}: ${answer.status}`)
-  t.equal(answer.resource?.resourceType, 'OperationOutcome', message)
+export function requireRejected (
+  t: Test, response: TestResponse, status: number | readonly number[], message: string
+): void {
+  t.ok([status].flat().includes(response.status), `${message}: ${response.status}`)
+  t.equal(response.resource?.resourceType, 'OperationOutcome', message)
 }
 
 export const entry = (method: string, url: string, resource?: object, more: object = {}) => ({

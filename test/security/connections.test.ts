@@ -3,20 +3,20 @@ import { connect, type Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import fastify from 'fastify'
 import t, { type Test } from 'tap'
-import { serverOptions } from '../../src/http/server-options.js'
-import { json, startFaultyServer } from '../backends/faulty-server.js'
+import { buildServerOptions } from '../../src/http/server-options.js'
+import { sendJson, startFaultyServer } from '../backends/faulty-server.js'
 import { startGateway } from '../harness/gateway.js'
-import { answersIn, exchangeRaw } from '../harness/raw-http.js'
-import { until } from '../harness/until.js'
+import { parseResponses, exchangeRaw } from '../harness/raw-http.js'
+import { waitUntil } from '../harness/until.js'
 
 const patient = '{ "firstName": "Ada", "lastName": "Byron" }'
 
-async function gatewayWithKey (t: Test, settings: Parameters<typeof startGateway>[1] = {}) {
+async function startGatewayWithKey (t: Test, settings: Parameters<typeof startGateway>[1] = {}) {
   const gateway = await startGateway(t, settings)
   const { secret } = await gateway.createKey()
-  const written = async () =>
+  const countPatients = async () =>
     (await gateway.inject({ url: '/v1/patients', headers: { 'x-api-key': secret } })).json().data.total
-  return { gateway, secret, written }
+  return { gateway, secret, countPatients }
 }
 
 function open (url: string): Socket {
@@ -28,10 +28,10 @@ function open (url: string): Socket {
 t.setTimeout(300_000)
 
 t.test('one gateway and whatever comes over its connections', async t => {
-  const shared = await gatewayWithKey(t)
+  const shared = await startGatewayWithKey(t)
 
   await t.test('what two parsers could read in two ways reaches no route twice', async t => {
-    const { gateway: { url }, secret, written } = shared
+    const { gateway: { url }, secret, countPatients } = shared
     const head = `POST /v1/patients HTTP/1.1\r\nhost: h\r\nx-api-key: ${secret}\r\ncontent-type: application/json\r\n`
     const hidden = `POST /v1/patients HTTP/1.1\r\nhost: h\r\nx-api-key: ${secret}\r\ncontent-type: application/json\r\ncontent-length: ${patient.length}\r\n\r\n${patient}`
     const refused: Array<[string, string]> = [
@@ -58,33 +58,33 @@ t.test('one gateway and whatever comes over its connections', async t => {
       ['the preface of HTTP/2', `PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n${hidden}`]
     ]
     for (const [name, bytes] of refused) {
-      const answers = answersIn(await exchangeRaw(url, bytes))
+      const responses = parseResponses(await exchangeRaw(url, bytes))
       t.ok(
-        answers.length <= 1 && answers.every(({ status }) => status === 400),
-        `${name}: ${answers.map(({ status }) => status)}`
+        responses.length <= 1 && responses.every(({ status }) => status === 400),
+        `${name}: ${responses.map(({ status }) => status)}`
       )
     }
-    t.equal(await written(), 0)
+    t.equal(await countPatients(), 0)
   })
 
   await t.test('methods and upgrades that ask for more than a request are refused, and open nothing', async t => {
     const { gateway: { url }, secret } = shared
-    const ask = async (line: string, ...headers: string[]) =>
-      answersIn(
+    const sendRequest = async (line: string, ...headers: string[]) =>
+      parseResponses(
         await exchangeRaw(
           url,
           [`${line} HTTP/1.1`, 'host: h', `x-api-key: ${secret}`, 'connection: close', ...headers, '', ''].join('\r\n')
         )
       )
-    t.strictSame((await ask('TRACE /v1/patients')).map(({ status }) => status), [405])
-    t.notMatch((await ask('TRACE /v1/patients', 'x-echo: s3cret'))[0]!.text, 's3cret')
-    t.strictSame(await ask('CONNECT 127.0.0.1:22'), [], 'nobody gets a way to somewhere else')
+    t.strictSame((await sendRequest('TRACE /v1/patients')).map(({ status }) => status), [405])
+    t.notMatch((await sendRequest('TRACE /v1/patients', 'x-echo: s3cret'))[0]!.text, 's3cret')
+    t.strictSame(await sendRequest('CONNECT 127.0.0.1:22'), [], 'nobody gets a way to somewhere else')
     t.strictSame(
-      (await ask('GET http://127.0.0.1:22/v1/patients')).map(({ status }) => status),
+      (await sendRequest('GET http://127.0.0.1:22/v1/patients')).map(({ status }) => status),
       [200],
       'whatever host it names, it is answered here'
     )
-    const upgraded = await ask(
+    const upgraded = await sendRequest(
       'GET /v1/patients',
       'connection: upgrade',
       'upgrade: websocket',
@@ -94,12 +94,12 @@ t.test('one gateway and whatever comes over its connections', async t => {
     t.ok(upgraded.every(({ status }) => status !== 101))
     t.strictSame(
       (
-        await ask('GET /v1/patients', 'expect: 100-continue', ...Array.from({ length: 500 }, (_, i) => `x-${i}: 1`))
+        await sendRequest('GET /v1/patients', 'expect: 100-continue', ...Array.from({ length: 500 }, (_, i) => `x-${i}: 1`))
       ).map(({ status }) => status),
       [100, 200]
     )
     t.strictSame(
-      (await ask('GET /v1/patients', ...Array.from({ length: 4_000 }, (_, i) => `x${i}:1`))).map(
+      (await sendRequest('GET /v1/patients', ...Array.from({ length: 4_000 }, (_, i) => `x${i}:1`))).map(
         ({ status }) => status
       ),
       [400],
@@ -119,7 +119,7 @@ t.test('one gateway and whatever comes over its connections', async t => {
         )
         .join('')
     )
-    t.strictSame(answersIn(text).map(({ status }) => status), paths.map(path => path === '/health' ? 200 : 404))
+    t.strictSame(parseResponses(text).map(({ status }) => status), paths.map(path => path === '/health' ? 200 : 404))
   })
 })
 
@@ -131,32 +131,32 @@ t.test('a gateway whose datastore takes its time', async t => {
   const {
     gateway: { url },
     secret
-  } = await gatewayWithKey(t, { fhirUrl: server.url, config: { limits: { inFlightPerOrganization: 2 } } })
+  } = await startGatewayWithKey(t, { fhirUrl: server.url, config: { limits: { inFlightPerOrganization: 2 } } })
   const read = `GET /v1/patients/1 HTTP/1.1\r\nhost: h\r\nx-api-key: ${secret}\r\n\r\n`
   const quick = 'GET /health HTTP/1.1\r\nhost: h\r\n\r\n'
   const held: Array<() => void> = []
   const hold = () =>
     server.behave((response, request) => {
-      held.push(() => json(404, { resourceType: 'OperationOutcome' })(response, request))
+      held.push(() => sendJson(404, { resourceType: 'OperationOutcome' })(response, request))
     })
-  const whenHeld = async (count: number) => {
+  const waitUntilHeld = async (count: number) => {
     while (held.length < count) await pause(10)
   }
-  const answerHeld = () => { for (const answer of held.splice(0)) answer() }
+  const respondToHeld = () => { for (const respond of held.splice(0)) respond() }
 
   await t.test('a client that sends on and on behind a slow answer is cut off', async t => {
     hold()
     const socket = open(url)
     const closed = once(socket, 'close')
     socket.write(read)
-    await whenHeld(1)
+    await waitUntilHeld(1)
     socket.write(quick.repeat(255))
     t.equal((await fetch(`${url}/health`)).status, 200, 'others are served')
     t.notOk(socket.closed, '256 may wait')
     socket.write(quick)
     await closed
     t.equal(socket.bytesRead, 0)
-    answerHeld()
+    respondToHeld()
   })
 
   await t.test(
@@ -165,11 +165,11 @@ t.test('a gateway whose datastore takes its time', async t => {
       hold()
       const socket = open(url)
       socket.write(read.repeat(5))
-      await whenHeld(2)
+      await waitUntilHeld(2)
       socket.destroy()
-      server.behave(json(404, { resourceType: 'OperationOutcome' }))
-      answerHeld()
-      await until(
+      server.behave(sendJson(404, { resourceType: 'OperationOutcome' }))
+      respondToHeld()
+      await waitUntil(
         async () => (await fetch(`${url}/v1/patients/1`, { headers: { 'x-api-key': secret } })).status === 404
       )
       t.pass('there is room again')
@@ -178,7 +178,7 @@ t.test('a gateway whose datastore takes its time', async t => {
 })
 
 t.test('headers that come drop by drop end their connection, and others are served meanwhile', async t => {
-  const options = serverOptions({ now: () => new Date() })
+  const options = buildServerOptions({ now: () => new Date() })
   t.match(options.http, { headersTimeout: 20_000, connectionsCheckingInterval: 5_000 })
   // The same server with less patience, but enough for whoever is served on a busy machine.
   const app = fastify({
@@ -189,7 +189,7 @@ t.test('headers that come drop by drop end their connection, and others are serv
   app.get('/', async () => 'served')
   const url = await app.listen({ host: '127.0.0.1', port: 0 })
   const slow = Array.from({ length: 50 }, () => open(url))
-  const said = slow.map(async socket => {
+  const received = slow.map(async socket => {
     let text = ''
     socket.on('data', chunk => { text += chunk })
     socket.write('GET / HTTP/1.1\r\nhost: h\r\n')
@@ -199,11 +199,11 @@ t.test('headers that come drop by drop end their connection, and others are serv
     return text
   })
   t.equal(await (await fetch(url)).text(), 'served')
-  for (const text of await Promise.all(said)) t.ok(text === '' || text.startsWith('HTTP/1.1 400 '), text.slice(0, 30))
+  for (const text of await Promise.all(received)) t.ok(text === '' || text.startsWith('HTTP/1.1 400 '), text.slice(0, 30))
 })
 
 t.test('more connections than the setting allows are not taken, and there is room again when others end', async t => {
-  const { gateway: { url } } = await gatewayWithKey(t, { config: { limits: { connections: 20 } } })
+  const { gateway: { url } } = await startGatewayWithKey(t, { config: { limits: { connections: 20 } } })
   const sockets = Array.from({ length: 20 }, () => open(url))
   await Promise.all(sockets.map(socket => once(socket, 'connect')))
   const [first, ...others] = sockets

@@ -22,7 +22,7 @@ export function findFailedAssertions (tap: string): FailedAssertion[] {
       titles.splice(depth, Infinity, begun[2]!)
       before[depth] = failed.length
     }
-    const diagnostics = diagnosticsAt(lines, i + 1)
+    const diagnostics = readDiagnostics(lines, i + 1)
     const ended = point.exec(line)
     if (ended) {
       const depth = ended[1]!.length / 4
@@ -38,7 +38,7 @@ export function findFailedAssertions (tap: string): FailedAssertion[] {
 }
 
 /** The block of YAML that begins at a line; empty where none does. Its text may look like TAP. */
-function diagnosticsAt (lines: readonly string[], start: number): string[] {
+function readDiagnostics (lines: readonly string[], start: number): string[] {
   if (!/^ *---$/.test(lines[start] ?? '')) return []
   const end = lines.indexOf(lines[start]!.replace('---', '...'), start)
   return lines.slice(start, end === -1 ? undefined : end + 1)

@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { copyFileSync, existsSync, mkdirSync, mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { freePort } from '../harness/free-port.js'
+import { findFreePort } from '../harness/free-port.js'
 import { startServer, type RunningServer } from './server-process.js'
 
 const version = '0.2.7'
@@ -53,7 +53,7 @@ async function run (program: string, args: readonly string[]): Promise<void> {
 export async function startHelios (log: (line: string) => void): Promise<RunningServer> {
   const { program, data } = await installHelios(log)
   const folder = mkdtempSync(join(tmpdir(), 'clinigate-helios-'))
-  const port = await freePort()
+  const port = await findFreePort()
   const url = `http://127.0.0.1:${port}`
   return await startServer({
     name: 'Helios HFS',

@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import t from 'tap'
 import { startBuiltGateway } from '../fuzz/gateway.js'
-import { realBackend } from '../harness/backend.js'
+import { requireRealBackend } from '../harness/backend.js'
 import { buildMain } from '../harness/built.js'
-import { freePort } from '../harness/free-port.js'
+import { findFreePort } from '../harness/free-port.js'
 import { installSekmet } from './sekmet.js'
 
 /**
@@ -37,15 +37,15 @@ t.test('each step of SEKMET\'s scenarios that passes on HAPI passes through the 
   const programs = await installSekmet(line => t.comment(line))
   const gateway = await startBuiltGateway({
     dist: dirname(buildMain()),
-    fhirUrl: realBackend().url,
-    port: await freePort()
+    fhirUrl: requireRealBackend().url,
+    port: await findFreePort()
   })
   t.after(gateway.stop)
   const folder = mkdtempSync(join(tmpdir(), 'clinigate-scenarios-'))
   t.after(() => rmSync(folder, { recursive: true, force: true }))
   writeFileSync(join(folder, 'settings.yaml'), JSON.stringify({
     peers: {
-      server: { base_url: realBackend().url },
+      server: { base_url: requireRealBackend().url },
       gateway: { base_url: `${gateway.url}/v1/fhir`, auth: { type: 'bearer', token: gateway.key } }
     }
   }))

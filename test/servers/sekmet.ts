@@ -2,7 +2,7 @@
 import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { freePort } from '../harness/free-port.js'
+import { findFreePort } from '../harness/free-port.js'
 import { installPython } from '../harness/python.js'
 import { startServer, type RunningServer } from './server-process.js'
 
@@ -24,7 +24,7 @@ export async function installSekmet (log: (line: string) => void): Promise<strin
 export async function startSekmet (log: (line: string) => void): Promise<RunningServer> {
   const programs = await installSekmet(log)
   const folder = mkdtempSync(join(tmpdir(), 'clinigate-sekmet-'))
-  const port = await freePort()
+  const port = await findFreePort()
   const url = `http://127.0.0.1:${port}/fhir`
   const file = join(folder, 'settings.yaml')
   // YAML takes JSON. Nothing is validated, since tests plant what no gateway would store; it writes nothing by itself.

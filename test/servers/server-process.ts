@@ -30,25 +30,25 @@ export async function startServer (
   const server = spawn(program, args, {
     cwd: folder, stdio: ['ignore', 'ignore', 'pipe'], env: { ...process.env, ...environment }
   })
-  let said = ''
-  server.stderr.on('data', text => { said = (said + text).slice(-4_000) })
+  let errorOutput = ''
+  server.stderr.on('data', text => { errorOutput = (errorOutput + text).slice(-4_000) })
   const ended = once(server, 'close')
   const stop = async (): Promise<void> => {
     await end(server, ended)
     rmSync(folder, { recursive: true, force: true })
   }
   try {
-    await serves({ name, url }, ended)
+    await waitUntilServing({ name, url }, ended)
     return { url, stop }
   } catch (error) {
     await stop()
-    throw new Error(`${(error as Error).message}: ${said}`, { cause: error })
+    throw new Error(`${(error as Error).message}: ${errorOutput}`, { cause: error })
   }
 }
 
-async function serves ({ name, url }: Pick<ServerProcess, 'name' | 'url'>, ended: Promise<unknown>): Promise<void> {
+async function waitUntilServing ({ name, url }: Pick<ServerProcess, 'name' | 'url'>, ended: Promise<unknown>): Promise<void> {
   const over = ended.then(() => true)
-  for (const lateMs = performance.now() + startLimitMs; performance.now() < lateMs;) {
+  for (const deadlineMs = performance.now() + startLimitMs; performance.now() < deadlineMs;) {
     const response = await fetch(`${url}/metadata`).catch(() => undefined)
     if (response?.ok) return
     if (await Promise.race([over, setTimeout(100, false)])) throw new Error(`${name} ended before it served`)
@@ -58,7 +58,7 @@ async function serves ({ name, url }: Pick<ServerProcess, 'name' | 'url'>, ended
 
 async function end (server: ChildProcess, ended: Promise<unknown>): Promise<void> {
   server.kill('SIGTERM')
-  const isLate = await Promise.race([ended.then(() => false), setTimeout(stopLimitMs, true, { ref: false })])
-  if (isLate) server.kill('SIGKILL')
+  const hasTimedOut = await Promise.race([ended.then(() => false), setTimeout(stopLimitMs, true, { ref: false })])
+  if (hasTimedOut) server.kill('SIGKILL')
   await ended
 }

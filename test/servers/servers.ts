@@ -21,7 +21,7 @@ export interface KnownServer {
 }
 
 /** The file of a suite that runs on any FHIR server. */
-const suite = (name: string): string => `test/${name}.hapi.test.ts`
+const toSuitePath = (name: string): string => `test/${name}.hapi.test.ts`
 
 /** What the suite of simple resources tries: types that the server lists, and one that it does not. */
 export const resourceGroups = 'patients,encounters,care-teams'
@@ -61,12 +61,12 @@ export const suites: readonly string[] = [
   'jobs/export',
   'jobs/import',
   'audit-log/audit-events'
-].map(suite)
+].map(toSuitePath)
 
-const attacks = suite('isolation/attacks')
-const resources = suite('resources/resources')
-const audited = suite('audit-log/audit-events')
-const raw = (name: string): string => suite(`passthrough/${name}`)
+const attacks = toSuitePath('isolation/attacks')
+const resources = toSuitePath('resources/resources')
+const audited = toSuitePath('audit-log/audit-events')
+const toFhirSuitePath = (name: string): string => toSuitePath(`passthrough/${name}`)
 
 /** What both of them do. */
 const ofBoth: readonly Difference[] = [
@@ -75,8 +75,8 @@ const ofBoth: readonly Difference[] = [
     gateway: '502; `clinigate doctor` reports `many-values`.',
     explains: [
       { file: attacks, title: / > A3 very long: POST /, shows: /answered 502 in place of 200/ },
-      { file: raw('joins'), title: / > 999 are not too many$/, shows: /-200\n *\+502$/m },
-      { file: raw('searches'), title: / > page by page, longer than any URL$/, shows: /\+Array \[\]/ }
+      { file: toFhirSuitePath('joins'), title: / > 999 are not too many$/, shows: /-200\n *\+502$/m },
+      { file: toFhirSuitePath('searches'), title: / > page by page, longer than any URL$/, shows: /\+Array \[\]/ }
     ]
   },
   {
@@ -84,35 +84,35 @@ const ofBoth: readonly Difference[] = [
     gateway: 'The delete is performed, 204 in place of 409; `doctor` reports `referred-to-kept`.',
     explains: [
       { file: attacks, title: / > A4 delete: DELETE \/Patient/, shows: /answered (?:204|404) in place of 409/ },
-      { file: raw('writes'), title: / > a record that others refer to is not deleted > /, shows: /./ },
-      { file: suite('resources/erasure'), title: /the 409 lists them|lists the same as issues|refer to each other|a list is bounded/, shows: /./ },
-      { file: raw('transactions'), title: / > a transaction that deletes what another record refers to does nothing > /, shows: /./ }
+      { file: toFhirSuitePath('writes'), title: / > a record that others refer to is not deleted > /, shows: /./ },
+      { file: toSuitePath('resources/erasure'), title: /the 409 lists them|lists the same as issues|refer to each other|a list is bounded/, shows: /./ },
+      { file: toFhirSuitePath('transactions'), title: / > a transaction that deletes what another record refers to does nothing > /, shows: /./ }
     ]
   },
   {
     server: 'It takes a conditional create whose record does not match its own criteria.',
     gateway: 'The record is stored, 201 in place of 422.',
     explains: [
-      { file: raw('conditionals'), title: / > a record that does not meet its own criteria$/, shows: /./ },
+      { file: toFhirSuitePath('conditionals'), title: / > a record that does not meet its own criteria$/, shows: /./ },
       // What was stored is found afterwards.
-      { file: raw('conditionals'), title: /makes one record, .* > should be equal$/, shows: /-2\n *\+3$/m },
-      { file: raw('conditionals'), title: / > a deleted record is none$/, shows: /-201\n *\+200$/m }
+      { file: toFhirSuitePath('conditionals'), title: /makes one record, .* > should be equal$/, shows: /-2\n *\+3$/m },
+      { file: toFhirSuitePath('conditionals'), title: / > a deleted record is none$/, shows: /-201\n *\+200$/m }
     ]
   },
   {
     server: 'It stores a record for each of several conditional creates that arrive at the same moment.',
     gateway: 'One gateway sends a create with an `Idempotency-Key` once; several need `REDIS_URL`. `doctor` reports `conditional-create-at-once`.',
-    explains: [{ file: suite('resources/idempotency'), title: /get one create at the same moment /, shows: /./ }]
+    explains: [{ file: toSuitePath('resources/idempotency'), title: /get one create at the same moment /, shows: /./ }]
   },
   {
     server: 'Its `_summary=text` leaves out elements that are mandatory.',
     gateway: 'The response has `text` alone.',
-    explains: [{ file: raw('reads-as-requested'), title: /_summary=text has the mandatory elements/, shows: /^ *- +"[a-zA-Z]+",$/m }]
+    explains: [{ file: toFhirSuitePath('reads-as-requested'), title: /_summary=text has the mandatory elements/, shows: /^ *- +"[a-zA-Z]+",$/m }]
   },
   {
     server: 'It includes more than a thousand records in a page.',
     gateway: 'It returns them all.',
-    explains: [{ file: raw('long-pages'), title: / > should be equal$/, shows: /-1000\n *\+1010$/m }]
+    explains: [{ file: toFhirSuitePath('long-pages'), title: / > should be equal$/, shows: /-1000\n *\+1010$/m }]
   },
   {
     server: 'It takes references to records that do not exist.',
@@ -132,14 +132,14 @@ export const servers: Readonly<Record<'sekmet' | 'helios', KnownServer>> = {
         gateway: 'It returns the number that is stored; `doctor` reports `numbers`.',
         explains: [
           // The worst of what was lost comes first in the list.
-          { file: raw('lossless'), title: / > \d+ of \d+$/, shows: /^(?![^]*"(?:more than numbers|status)")[^]*"only numbers"/ },
+          { file: toFhirSuitePath('lossless'), title: / > \d+ of \d+$/, shows: /^(?![^]*"(?:more than numbers|status)")[^]*"only numbers"/ },
           { file: attacks, title: / > A4 JSON: POST \/Observation/, shows: /lacks 1\.10:/ },
           { file: resources, title: / > the text of a number is kept /, shows: /"value\\":(?:1\.1|0\.5)\b/ },
-          { file: suite('tenant-guard/guard'), title: /its numbers to the letter > /, shows: /-1\.10\n *\+1\.1$/m },
-          { file: suite('tenant-guard/adopt'), title: /./, shows: /-"1\.10"\n *\+"1\.1"$/m },
-          { file: suite('jobs/export'), title: /: numbers, texts, tags and /, shows: /1\\\.10/ },
-          { file: raw('writes'), title: / > numbers keep their text, .* > [a-z]+: (?:1\.10|100\.00|2\.50)$/, shows: /./ },
-          { file: raw('transactions'), title: / > numbers keep their text, /, shows: /1\\?\.10/ }
+          { file: toSuitePath('tenant-guard/guard'), title: /its numbers to the letter > /, shows: /-1\.10\n *\+1\.1$/m },
+          { file: toSuitePath('tenant-guard/adopt'), title: /./, shows: /-"1\.10"\n *\+"1\.1"$/m },
+          { file: toSuitePath('jobs/export'), title: /: numbers, texts, tags and /, shows: /1\\\.10/ },
+          { file: toFhirSuitePath('writes'), title: / > numbers keep their text, .* > [a-z]+: (?:1\.10|100\.00|2\.50)$/, shows: /./ },
+          { file: toFhirSuitePath('transactions'), title: / > numbers keep their text, /, shows: /1\\?\.10/ }
         ]
       },
       {
@@ -148,28 +148,28 @@ export const servers: Readonly<Record<'sekmet' | 'helios', KnownServer>> = {
         explains: [
           { file: attacks, title: / > A3 search: GET \/Questionnaire\?url=/, shows: /answered 400 in place of/ },
           { file: audited, title: / > (?:entity-name:exact|altid)=/, shows: /- +200,\n(?:.*\n)*? *\+ +400,/ },
-          { file: raw('reads-as-requested'), title: /composite search parameter|within it > (?:\/Observation\?code-value-date=|in a c)/, shows: /./ }
+          { file: toFhirSuitePath('reads-as-requested'), title: /composite search parameter|within it > (?:\/Observation\?code-value-date=|in a c)/, shows: /./ }
         ]
       },
       {
         server: 'It leaves out a reverse include that it does not know, with a note.',
         gateway: 'The response says that it may be incomplete, and of which type.',
-        explains: [{ file: suite('resources/include'), title: /follow each reference that leads there > /, shows: /\+ +undefined,/ }]
+        explains: [{ file: toSuitePath('resources/include'), title: /follow each reference that leads there > /, shows: /\+ +undefined,/ }]
       },
       {
         server: 'It takes no Bundle as a record of a transaction.',
         gateway: '422, nothing is done; such a Bundle is created by itself.',
-        explains: [{ file: raw('stored-bundles'), title: / > \{"resourceType":"OperationOutcome".*Nothing was done: the datastore rejected /, shows: /-200\n *\+422$/m }]
+        explains: [{ file: toFhirSuitePath('stored-bundles'), title: / > \{"resourceType":"OperationOutcome".*Nothing was done: the datastore rejected /, shows: /-200\n *\+422$/m }]
       },
       {
         server: 'It ignores `_count` of `$everything`.',
         gateway: 'The response is one page.',
-        explains: [{ file: raw('reads'), title: / > all about a patient comes at once, page by page > /, shows: /pages\.length > 1/ }]
+        explains: [{ file: toFhirSuitePath('reads'), title: / > all about a patient comes at once, page by page > /, shows: /pages\.length > 1/ }]
       },
       {
         server: 'Its page links hold the whole search.',
         gateway: '400 `too-costly` where a search of many thousand characters has a second page.',
-        explains: [{ file: raw('searches'), title: / > page by page, longer than any URL$/, shows: /./ }]
+        explains: [{ file: toFhirSuitePath('searches'), title: / > page by page, longer than any URL$/, shows: /./ }]
       },
       {
         server: 'It pages by offset: a delete while a client pages moves the others to an earlier page.',
@@ -212,22 +212,22 @@ export const servers: Readonly<Record<'sekmet' | 'helios', KnownServer>> = {
         server: 'It takes no AuditEvent from clients.',
         gateway: '501; `doctor` reports `written-types`. Records of accesses (`auditLog.auditEvents`) cannot be kept there.',
         explains: [
-          { file: suite('resources/documented-forms'), title: / > audit-events: .*"NOT_IMPLEMENTED"/, shows: /./ },
+          { file: toSuitePath('resources/documented-forms'), title: / > audit-events: .*"NOT_IMPLEMENTED"/, shows: /./ },
           // It begins with a record of each type.
-          { file: suite('resources/erasure'), title: / > test\/resources\/erasure/, shows: /./ },
+          { file: toSuitePath('resources/erasure'), title: / > test\/resources\/erasure/, shows: /./ },
           { file: audited, title: /./, shows: /./ }
         ]
       },
       {
         server: 'It finds no token with an escaped `\\|`.',
         gateway: 'It is searched for as R4 says, and not found.',
-        explains: [{ file: raw('searches'), title: / > identifier=http:\/\/mrn%7Ca%5C%7C1$/, shows: /./ }]
+        explains: [{ file: toFhirSuitePath('searches'), title: / > identifier=http:\/\/mrn%7Ca%5C%7C1$/, shows: /./ }]
       },
       {
         server: 'It does not say which entry of a transaction failed.',
         gateway: '422 for the whole Bundle, in place of 412 or 409 with the entry; nothing is done.',
         explains: [{
-          file: raw('transactions'),
+          file: toFhirSuitePath('transactions'),
           title: / > one entry that may not be done stops all > (?:If-Match on an update|a create that several meet)$/,
           shows: /\+ +"status": 422|\+undefined$/m
         }]
@@ -240,7 +240,7 @@ export const servers: Readonly<Record<'sekmet' | 'helios', KnownServer>> = {
       {
         server: 'It does not count with `_count=0`.',
         gateway: 'It asks once more, with `_summary=count`.',
-        explains: [{ file: raw('calls'), title: / > \?_summary=count: 200$/, shows: /\+ +"GET",/ }]
+        explains: [{ file: toFhirSuitePath('calls'), title: / > \?_summary=count: 200$/, shows: /\+ +"GET",/ }]
       }
     ]
   }

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import t from 'tap'
-import { command } from '../cli/command.js'
+import { runCommand } from '../cli/command.js'
 import { runSuite } from './run-suites.js'
 import { startSekmet } from './sekmet.js'
 import { resourceGroups, servers } from './servers.js'
@@ -34,7 +34,7 @@ for (const file of [
 t.test('the doctor finds SEKMET fit, and tells what it does otherwise', async t => {
   t.setTimeout(240_000)
   const data = join(t.testdir(), 'data')
-  const { code, out } = await command({ CLINIGATE_DATA: data }, 'doctor', '--url', sekmet.url, '--json')
+  const { code, out } = await runCommand({ CLINIGATE_DATA: data }, 'doctor', '--url', sekmet.url, '--json')
   const { findings, blocks } = JSON.parse(out)
   // It stores several of them where they meet, which chance decides.
   t.strictSame(

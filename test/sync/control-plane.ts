@@ -9,7 +9,7 @@ import { pino } from 'pino'
 import type { Test } from 'tap'
 import { loadConfig } from '../../src/config/load.js'
 import type { ControlStore } from '../../src/control-plane/store/store.js'
-import { logOptions } from '../../src/http/log.js'
+import { buildLogOptions } from '../../src/http/log.js'
 import { KeyCache } from '../../src/keys/cache.js'
 import type { ChangeFeed } from '../../src/keys/change-feed.js'
 import { Follower } from '../../src/keys/follower.js'
@@ -17,7 +17,7 @@ import { Replica } from '../../src/keys/replica.js'
 import { openService, type Service } from '../../src/bootstrap/service.js'
 
 /** A directory that goes with the test. */
-export function temporary (t: Test): string {
+export function createTemporaryDirectory (t: Test): string {
   const directory = mkdtempSync(join(tmpdir(), 'clinigate-link-'))
   t.after(() => rmSync(directory, { recursive: true, force: true }))
   return directory
@@ -26,26 +26,26 @@ export function temporary (t: Test): string {
 /**
  * The same variables for a process that shares the machine with many others: how busy that is, is not what is tried.
  */
-export function calm (t: Test, environment: Record<string, string>): Record<string, string> {
-  const given = environment.CLINIGATE_CONFIG
-  const file = join(temporary(t), 'calm.json')
+export function withoutOverloadLimits (t: Test, environment: Record<string, string>): Record<string, string> {
+  const configFile = environment.CLINIGATE_CONFIG
+  const file = join(createTemporaryDirectory(t), 'calm.json')
   writeFileSync(
     file,
     JSON.stringify({
       overload: { eventLoopDelayMs: null, heapPercent: null },
-      ...(given !== undefined && JSON.parse(readFileSync(given, 'utf8')))
+      ...(configFile !== undefined && JSON.parse(readFileSync(configFile, 'utf8')))
     })
   )
   return { ...environment, CLINIGATE_CONFIG: file }
 }
 
 /** A log that is kept. */
-export function keptLog () {
+export function createMemoryLog () {
   const lines: string[] = []
   return {
     lines,
     log: pino(
-      logOptions('trace'),
+      buildLogOptions('trace'),
       new Writable({
         write (chunk, _, done) {
           lines.push(String(chunk))
@@ -62,8 +62,8 @@ export async function startService (
   environment: Record<string, string>,
   now = () => new Date()
 ): Promise<Service & { readonly url: string; readonly lines: readonly string[] }> {
-  const { lines, log } = keptLog()
-  const variables = { CLINIGATE_DATA: temporary(t), ...calm(t, environment) }
+  const { lines, log } = createMemoryLog()
+  const variables = { CLINIGATE_DATA: createTemporaryDirectory(t), ...withoutOverloadLimits(t, environment) }
   const service = await openService(loadConfig(variables), { environment: variables, version: '0.0.0-test', now, log })
   t.after(() => service.close())
   return { ...service, lines, url: await service.app.listen({ host: '127.0.0.1', port: 0 }) }
@@ -81,11 +81,11 @@ export async function startControlPlane (t: Test, environment: Record<string, st
 }
 
 /** A server that answers each request as the test says. */
-export async function standIn (
+export async function startStandIn (
   t: Test,
-  answer: (request: IncomingMessage, response: ServerResponse) => void
+  handler: (request: IncomingMessage, response: ServerResponse) => void
 ): Promise<string> {
-  const server = createServer(answer).listen(0, '127.0.0.1')
+  const server = createServer(handler).listen(0, '127.0.0.1')
   await once(server, 'listening')
   t.after(() => {
     server.closeAllConnections()
@@ -95,8 +95,8 @@ export async function standIn (
 }
 
 /** A copy that follows a feed, with what is logged of it. */
-export function following (t: Test, feed: ChangeFeed, replica = new Replica(':memory:')) {
-  const { lines, log } = keptLog()
+export function startFollower (t: Test, feed: ChangeFeed, replica = new Replica(':memory:')) {
+  const { lines, log } = createMemoryLog()
   const cache = new KeyCache({ lookup: hash => replica.find(hash) })
   const follower = new Follower({ feed, replica, cache, now: () => new Date(), log })
   t.after(async () => { await follower.stop(); replica.close() })

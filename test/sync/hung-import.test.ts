@@ -4,8 +4,8 @@ import { setTimeout as pause } from 'node:timers/promises'
 import Database from 'better-sqlite3'
 import t, { type Test } from 'tap'
 import { startTestSandbox } from '../harness/sandbox.js'
-import { until } from '../harness/until.js'
-import { standIn, temporary } from './control-plane.js'
+import { waitUntil } from '../harness/until.js'
+import { startStandIn, createTemporaryDirectory } from './control-plane.js'
 import { startControl, startGateway } from './processes.js'
 
 t.setTimeout(600_000)
@@ -15,21 +15,21 @@ const lines = 4_000
 const slowMs = 500
 
 /** A FHIR server in this process that takes its time, and how many patients it has. */
-async function slowServer (t: Test) {
+async function startSlowServer (t: Test) {
   const sandbox = await startTestSandbox(t)
   let queue = Promise.resolve()
-  const url = await standIn(t, async (request, response) => {
+  const url = await startStandIn(t, async (request, response) => {
     const body = Buffer.concat(await request.toArray())
     const { host: _, connection: __, 'content-length': ___, ...headers } = request.headers as Record<string, string>
     if (request.method === 'POST' && request.url === '/') await (queue = queue.then(() => pause(slowMs)))
-    const answer = await fetch(sandbox.url + request.url!.replace(/^\/$/, ''), {
+    const forwarded = await fetch(sandbox.url + request.url!.replace(/^\/$/, ''), {
       method: request.method!,
       headers,
       ...(body.length > 0 && { body })
     })
     response
-      .writeHead(answer.status, { 'content-type': 'application/fhir+json' })
-      .end(Buffer.from(await answer.arrayBuffer()))
+      .writeHead(forwarded.status, { 'content-type': 'application/fhir+json' })
+      .end(Buffer.from(await forwarded.arrayBuffer()))
   })
   const count = async () =>
     ((await (await fetch(`${sandbox.url}/Patient?_summary=count`)).json()) as { total: number }).total
@@ -40,7 +40,7 @@ async function slowServer (t: Test) {
  * Locks the index of an import as a gateway does in the middle of a write; where it has done so itself, that is as
  * good.
  */
-function locked (t: Test, directory: string): Database.Database {
+function lockIndex (t: Test, directory: string): Database.Database {
   const file = readdirSync(directory, { recursive: true }).map(String).find(name => name.endsWith('index.db'))!
   const index = new Database(join(directory, file), { timeout: 0 })
   t.after(() => index.close())
@@ -55,19 +55,19 @@ function locked (t: Test, directory: string): Database.Database {
 t.test(
   'an import of a gateway that hangs in the middle of a write goes on at another one, and each line is stored once',
   async t => {
-    const [control, server] = await Promise.all([startControl(t), slowServer(t)])
+    const [control, server] = await Promise.all([startControl(t), startSlowServer(t)])
     const { secret } = await control.store.keys.create(
       { tenantId: control.tenantId, mode: 'test', name: 'a key' },
       'test'
     )
-    const [directory, config] = [temporary(t), join(temporary(t), 'config.json')]
+    const [directory, config] = [createTemporaryDirectory(t), join(createTemporaryDirectory(t), 'config.json')]
     writeFileSync(config, JSON.stringify({ bulk: { directory } }))
     const start = () =>
       startGateway(t, control, { FHIR_TEST_URL: server.url, FHIR_LIVE_URL: server.url, CLINIGATE_CONFIG: config })
     const headers = { 'x-api-key': secret }
     const [hung, other] = await Promise.all([start(), start()])
     for (const { url } of [hung, other]) {
-      await until(async () => (await fetch(`${url}/v1/patients/none`, { headers })).status === 404)
+      await waitUntil(async () => (await fetch(`${url}/v1/patients/none`, { headers })).status === 404)
     }
 
     const body = Array.from(
@@ -82,23 +82,23 @@ t.test(
     const {
       data: { jobId }
     } = (await begun.json()) as { data: { jobId: string } }
-    await until(async () => (await server.count()) >= 400)
+    await waitUntil(async () => (await server.count()) >= 400)
     hung.child.kill('SIGSTOP')
-    const lock = locked(t, directory)
+    const lock = lockIndex(t, directory)
     t.ok((await server.count()) < lines, 'it hangs before the end')
-    await until(() => /will be retried/.test(other.said.err))
+    await waitUntil(() => /will be retried/.test(other.output.err))
     t.equal((await fetch(`${other.url}/v1/patients/none`, { headers })).status, 404, 'the other gateway serves')
     lock.close()
     hung.child.kill('SIGCONT')
 
-    const job = async () =>
+    const fetchJob = async () =>
       ((await (await fetch(`${other.url}/v1/bulk/jobs/${jobId}`, { headers })).json()) as { data: { status: string } })
         .data
-    await until(async () => {
+    await waitUntil(async () => {
       await pause(100)
-      return !['pending', 'processing'].includes((await job()).status)
+      return !['pending', 'processing'].includes((await fetchJob()).status)
     }, 180)
-    t.match(await job(), { status: 'completed', totalRecords: lines, processedRecords: lines, failedRecords: 0 })
+    t.match(await fetchJob(), { status: 'completed', totalRecords: lines, processedRecords: lines, failedRecords: 0 })
     t.equal(await server.count(), lines)
     const results = (await (await fetch(`${other.url}/v1/bulk/jobs/${jobId}/results`, { headers })).text())
       .trim()

@@ -2,23 +2,23 @@ import fastify from 'fastify'
 import t, { type Test } from 'tap'
 import type { Jobs } from '../../src/jobs/model/jobs.js'
 import { jobCalls } from '../../src/control-plane/sync/job-messages.js'
-import { remoteLink } from '../../src/control-plane/sync/remote.js'
+import { createRemoteLink } from '../../src/control-plane/sync/remote.js'
 import { linkRoutes } from '../../src/control-plane/sync/routes.js'
-import { inMemory } from '../control-store/databases.js'
-import { draftOf, testJobs } from '../control-store/jobs-contract.js'
-import { until } from '../harness/until.js'
-import { standIn, startControlPlane, startService } from './control-plane.js'
+import { makeInMemoryDatabase } from '../control-store/databases.js'
+import { buildDraft, testJobs } from '../control-store/jobs-contract.js'
+import { waitUntil } from '../harness/until.js'
+import { startStandIn, startControlPlane, startService } from './control-plane.js'
 
 const token = 'cg_gateway_never-to-be-seen'
 const scope = { tenantId: 'org-a', mode: 'test' } as const
 
 function linkTo (t: Test, url: string, options = {}) {
-  const link = remoteLink({ url, token, ...options })
+  const link = createRemoteLink({ url, token, ...options })
   t.after(() => link.close())
   return link.jobs
 }
 
-t.test('over the link, jobs are what they are in the control store', t => testJobs(t, inMemory, async (t, jobs) => {
+t.test('over the link, jobs are what they are in the control store', t => testJobs(t, makeInMemoryDatabase, async (t, jobs) => {
   const app = fastify()
   const nothing = {
     feed: undefined as never,
@@ -32,7 +32,7 @@ t.test('over the link, jobs are what they are in the control store', t => testJo
   await app.register(linkRoutes, {
     prefix: '/control/v1/link',
     store: { ...nothing, jobs },
-    gatewayWith: async () => 'one'
+    findGatewayName: async () => 'one'
   })
   t.after(() => app.close())
   return linkTo(t, await app.listen({ host: '127.0.0.1', port: 0 }))
@@ -41,7 +41,7 @@ t.test('over the link, jobs are what they are in the control store', t => testJo
 t.test('jobs are for good tokens of gateways alone', async t => {
   const { app, control, token, tokenId } = await startControlPlane(t)
   const { secret: operator } = await control.tokens.create({ name: 'a program', role: 'operator' }, 'test')
-  const ask = async (name: string, secret: string) =>
+  const getStatus = async (name: string, secret: string) =>
     (
       await app.inject({
         method: 'POST',
@@ -51,26 +51,26 @@ t.test('jobs are for good tokens of gateways alone', async t => {
       })
     ).statusCode
   for (const name of Object.keys(jobCalls)) {
-    t.equal(await ask(name, operator), 401, name)
-    t.equal(await ask(name, ''), 401, name)
-    t.equal(await ask(name, token), 400, `${name}: a good token comes to the question, which is none`)
+    t.equal(await getStatus(name, operator), 401, name)
+    t.equal(await getStatus(name, ''), 401, name)
+    t.equal(await getStatus(name, token), 400, `${name}: a good token comes to the question, which is none`)
   }
   await control.tokens.revoke(tokenId, 'test')
-  t.equal(await ask('claim', token), 401)
+  t.equal(await getStatus('claim', token), 401)
 })
 
 t.test('what is no question is refused, and no value is repeated', async t => {
   const { app, token } = await startControlPlane(t)
-  const ask = (name: string, payload: unknown) =>
+  const postCall = (name: string, payload: unknown) =>
     app.inject({
       method: 'POST',
       url: `/control/v1/link/jobs/${name}`,
       headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
       payload: JSON.stringify(payload)
     })
-  const draft = draftOf()
+  const draft = buildDraft()
   const lease = { jobId: 'job-a', number: 1 }
-  const bad: Array<[string, unknown]> = [
+  const invalid: Array<[string, unknown]> = [
     ['create', [{ ...draft, sneaky: 1 }]],
     ['create', [{ ...draft, owner: { ...draft.owner, scopes: [] } }]],
     ['create', [{ ...draft, fileKey: 'sneaky' }]],
@@ -101,21 +101,21 @@ t.test('what is no question is refused, and no value is repeated', async t => {
     ['abandoned', [[1]]],
     ['identityKey', [{}]]
   ]
-  for (const [name, payload] of bad) {
-    const response = await ask(name, payload)
+  for (const [name, payload] of invalid) {
+    const response = await postCall(name, payload)
     t.equal(response.statusCode, 400, `${name} ${JSON.stringify(payload).slice(0, 60)}`)
     t.notMatch(response.body, /sneaky</)
   }
   t.equal(
-    (await ask('forget', [Array.from({ length: 100_000 }, () => 'job-aaaaaaaaaaaaaaaaaaaaaaaaaa')])).statusCode,
+    (await postCall('forget', [Array.from({ length: 100_000 }, () => 'job-aaaaaaaaaaaaaaaaaaaaaaaaaa')])).statusCode,
     413
   )
-  t.equal((await ask('sneaky', [])).statusCode, 404)
+  t.equal((await postCall('sneaky', [])).statusCode, 404)
 })
 
 /** Each question once, as a gateway asks it. */
 const questions: Array<(jobs: Jobs) => Promise<unknown>> = [
-  jobs => jobs.create(draftOf()),
+  jobs => jobs.create(buildDraft()),
   jobs => jobs.find('job-a', scope),
   jobs => jobs.list(scope, { count: 1 }),
   jobs => jobs.cancel('job-a', scope),
@@ -144,13 +144,13 @@ t.test(
           [404, 'never'],
           [500, 'never'],
           [200, `"${'x'.repeat(17_000_000)}"`]
-        ].map(([status, body]) => standIn(t, (_, response) => response.writeHead(status as number).end(body)))
+        ].map(([status, body]) => startStandIn(t, (_, response) => response.writeHead(status as number).end(body)))
       ))
     ]
     for (const url of urls) {
       const jobs = linkTo(t, url)
-      for (const ask of questions) {
-        await t.rejects(ask(jobs), {
+      for (const call of questions) {
+        await t.rejects(call(jobs), {
           code: 'BACKEND_UNAVAILABLE',
           status: 503,
           headers: { 'retry-after': '5' },
@@ -163,14 +163,14 @@ t.test(
 
 t.test('of a caller that asks for its jobs, the organization and the mode are told and nothing else', async t => {
   const bodies: string[] = []
-  const url = await standIn(t, async (request, response) => {
+  const url = await startStandIn(t, async (request, response) => {
     for await (const chunk of request) bodies.push(String(chunk))
     response.end('{}')
   })
   const caller = { ...scope, keyId: 'key-1', keyName: 'hidden', plan: 'pro', overage: true, scopes: ['*'] }
   const jobs = linkTo(t, url)
-  for (const ask of [() => jobs.find('job-a', caller), () => jobs.cancel('job-a', caller)]) {
-    t.equal(await ask(), undefined)
+  for (const call of [() => jobs.find('job-a', caller), () => jobs.cancel('job-a', caller)]) {
+    t.equal(await call(), undefined)
   }
   t.strictSame(bodies.map(body => JSON.parse(body)), [['job-a', scope], ['job-a', scope]])
 })
@@ -185,13 +185,13 @@ t.test(
       CLINIGATE_GATEWAY_TOKEN: control.token
     })
     const { secret } = await control.createKey()
-    const ask = (url: string) => gateway.app.inject({ url: `/v1/${url}`, headers: { 'x-api-key': secret } })
-    await until(async () => (await ask('bulk/jobs')).statusCode === 200)
+    const get = (url: string) => gateway.app.inject({ url: `/v1/${url}`, headers: { 'x-api-key': secret } })
+    await waitUntil(async () => (await get('bulk/jobs')).statusCode === 200)
     const job = `bulk/jobs/job-${'a'.repeat(26)}`
-    t.equal((await ask(job)).statusCode, 404)
+    t.equal((await get(job)).statusCode, 404)
     await control.close()
     for (const url of ['bulk/jobs', job, `${job}/files/Patient.ndjson`]) {
-      const response = await ask(url)
+      const response = await get(url)
       t.match(
         [response.statusCode, response.json(), response.headers['retry-after']],
         [
@@ -202,8 +202,8 @@ t.test(
         url
       )
     }
-    t.equal((await ask('bulk/jobs/nonsense')).statusCode, 404, "what can't be a job needs no look-up")
-    t.equal((await ask('patients?count=1')).statusCode, 200)
+    t.equal((await get('bulk/jobs/nonsense')).statusCode, 404, "what can't be a job needs no look-up")
+    t.equal((await get('patients?count=1')).statusCode, 200)
     t.notMatch(gateway.lines.join(''), control.token)
   }
 )

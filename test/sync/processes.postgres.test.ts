@@ -1,8 +1,8 @@
 import t from 'tap'
 import { openControlStore } from '../../src/control-plane/store/store.js'
 import { password, startPostgres } from '../harness/postgres.js'
-import { until } from '../harness/until.js'
-import { eachOf, keysAt, percentiles, startGateway, startProcess, statusAt } from './processes.js'
+import { waitUntil } from '../harness/until.js'
+import { forEachConcurrently, fetchKeyHealth, calculatePercentiles, startGateway, startProcess, fetchStatus } from './processes.js'
 
 // Building the program and starting half a dozen processes takes its time.
 t.setTimeout(600_000)
@@ -27,7 +27,7 @@ t.test(
       )
     )
 
-    const ask = async (at: number, method: string, path: string, body?: object) => {
+    const sendRequest = async (at: number, method: string, path: string, body?: object) => {
       const headers = {
         authorization: `Bearer ${program}`,
         ...(body === undefined ? {} : { 'content-type': 'application/json' })
@@ -42,48 +42,48 @@ t.test(
       return data
     }
     const revoke = async (keyId: string, at: number) => {
-      await ask(at, 'POST', `keys/${keyId}/revoke`)
+      await sendRequest(at, 'POST', `keys/${keyId}/revoke`)
     }
-    const everywhere = async (secret: string, status: number) => {
-      await Promise.all(gateways.map(gateway => until(async () => (await statusAt(gateway, secret)) === status)))
+    const waitForStatus = async (secret: string, status: number) => {
+      await Promise.all(gateways.map(gateway => waitUntil(async () => (await fetchStatus(gateway, secret)) === status)))
     }
 
     const keys: Array<{ keyId: string; secret: string }> = []
     for (let i = 0; i < 100; i++) {
       keys.push(
-        await ask(i, 'POST', `organizations/${tenantId}/keys`, { mode: 'test', name: `${i}`, scopes: ['read'] })
+        await sendRequest(i, 'POST', `organizations/${tenantId}/keys`, { mode: 'test', name: `${i}`, scopes: ['read'] })
       )
     }
-    await eachOf(keys, 4, ({ secret }) => everywhere(secret, 200))
+    await forEachConcurrently(keys, 4, ({ secret }) => waitForStatus(secret, 200))
     const times: number[] = []
     for (const [at, { keyId, secret }] of keys.entries()) {
       const clicked = performance.now()
       await revoke(keyId, at)
-      await everywhere(secret, 401)
+      await waitForStatus(secret, 401)
       times.push(performance.now() - clicked)
     }
-    const { median, p99 } = percentiles(times)
+    const { median, p99 } = calculatePercentiles(times)
     t.comment(
       `100 revocations at two control processes, from the request to the refusal on both gateways: median ${median.toFixed(0)} ms, p99 ${p99.toFixed(0)} ms`
     )
     t.ok(median < 5_000, 'the bound is a second on a machine that does nothing else')
 
-    const [kept, later] = [
-      await ask(0, 'POST', `organizations/${tenantId}/keys`, { mode: 'test', name: 'kept' }),
-      await ask(1, 'POST', `organizations/${tenantId}/keys`, { mode: 'test', name: 'later' })
+    const [active, later] = [
+      await sendRequest(0, 'POST', `organizations/${tenantId}/keys`, { mode: 'test', name: 'kept' }),
+      await sendRequest(1, 'POST', `organizations/${tenantId}/keys`, { mode: 'test', name: 'later' })
     ]
-    await Promise.all([kept, later].map(({ secret }) => everywhere(secret, 200)))
+    await Promise.all([active, later].map(({ secret }) => waitForStatus(secret, 200)))
     await server.stop()
-    for (const gateway of gateways) await until(async () => !(await keysAt(gateway)).isConnected)
-    await everywhere(kept.secret, 200)
+    for (const gateway of gateways) await waitUntil(async () => !(await fetchKeyHealth(gateway)).isConnected)
+    await waitForStatus(active.secret, 200)
     await server.start()
     await revoke(later.keyId, 0)
-    await everywhere(later.secret, 401)
-    await everywhere(kept.secret, 200)
-    for (const gateway of gateways) await until(async () => (await keysAt(gateway)).isConnected)
-    for (const { said, child } of [...controls, ...gateways]) {
+    await waitForStatus(later.secret, 401)
+    await waitForStatus(active.secret, 200)
+    for (const gateway of gateways) await waitUntil(async () => (await fetchKeyHealth(gateway)).isConnected)
+    for (const { output, child } of [...controls, ...gateways]) {
       t.equal(child.exitCode, null)
-      t.notOk([password, encodeURIComponent(password)].some(hidden => (said.out + said.err).includes(hidden)))
+      t.notOk([password, encodeURIComponent(password)].some(hidden => (output.out + output.err).includes(hidden)))
     }
   }
 )

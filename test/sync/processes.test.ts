@@ -2,11 +2,11 @@ import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import t from 'tap'
-import { dataFiles } from '../harness/data-files.js'
+import { listDataFiles } from '../harness/data-files.js'
 import { hashSecret } from '../../src/keys/secret.js'
 import { Replica } from '../../src/keys/replica.js'
-import { until } from '../harness/until.js'
-import { eachOf, keysAt, percentiles, startControl, startGateway, startProcess, statusAt } from './processes.js'
+import { waitUntil } from '../harness/until.js'
+import { forEachConcurrently, fetchKeyHealth, calculatePercentiles, startControl, startGateway, startProcess, fetchStatus } from './processes.js'
 
 // Building the program and starting two dozen processes takes its time.
 t.setTimeout(900_000)
@@ -30,33 +30,35 @@ t.test(
     }
     // Each is used on each gateway before, so that it is in the caches.
     for (const gateway of gateways) {
-      await until(async () => (await statusAt(gateway, keys.at(-1)!.secret)) === 200)
-      await eachOf(keys, 4, async ({ secret }) => {
-        if ((await statusAt(gateway, secret)) !== 200) throw new Error('a good key was refused')
+      await waitUntil(async () => (await fetchStatus(gateway, keys.at(-1)!.secret)) === 200)
+      await forEachConcurrently(keys, 4, async ({ secret }) => {
+        if ((await fetchStatus(gateway, secret)) !== 200) throw new Error('a good key was refused')
       })
     }
     const times: number[] = []
     for (const { keyId, secret } of keys) {
       const clicked = performance.now()
       await control.store.keys.revoke(keyId, 'test')
-      await Promise.all(gateways.map(gateway => until(async () => (await statusAt(gateway, secret)) === 401)))
+      await Promise.all(gateways.map(gateway => waitUntil(async () => (await fetchStatus(gateway, secret)) === 401)))
       times.push(performance.now() - clicked)
     }
-    const { median, p99 } = percentiles(times)
+    const { median, p99 } = calculatePercentiles(times)
     t.comment(
       `200 revocations, from the call to the refusal on both gateways: median ${median.toFixed(0)} ms, p99 ${p99.toFixed(0)} ms`
     )
     t.ok(median < 5_000, 'the bound is a second on a machine that does nothing else')
 
     const last = keys.at(-1)!.keyId
-    await until(async () => (await control.store.gateways.reach(last))?.gateways.every(({ isReached }) => isReached))
+    await waitUntil(async () =>
+      (await control.store.gateways.findPropagation(last))?.gateways.every(({ isReached }) => isReached)
+    )
     t.match(await control.store.gateways.list(), [
       { name: 'one', isConnected: true, changesBehind: 0, checks: { keys: 'ok' } },
       { name: 'two', isConnected: true, changesBehind: 0 }
     ])
     t.comment(
       'the control plane knew it',
-      (await control.store.gateways.reach(last))?.gateways
+      (await control.store.gateways.findPropagation(last))?.gateways
         .map(({ name, afterMs }) => `${name}: after ${afterMs} ms`)
         .join(', ')
     )
@@ -70,15 +72,15 @@ t.test('each role says what it is, has only what it needs, and keeps no secret',
     'test'
   )
   const gateway = await startGateway(t, control)
-  await until(async () => await statusAt(gateway, secret) === 200)
+  await waitUntil(async () => await fetchStatus(gateway, secret) === 200)
 
   t.match(
-    control.said.out,
+    control.output.out,
     /control plane.* listens on .*\nThe dashboard is at [^]*password [^]*svc_test_\w+/,
     "the operator and the demo organization are the control plane's"
   )
-  t.notMatch(gateway.said.out, /svc_test|First start|dashboard/)
-  t.match(gateway.said.out, /gateway.* listens on .*\n.*keys from the control plane at http:/)
+  t.notMatch(gateway.output.out, /svc_test|First start|dashboard/)
+  t.match(gateway.output.out, /gateway.* listens on .*\n.*keys from the control plane at http:/)
   t.same(
     readdirSync(control.data).filter(file => !/^control\.db|secret|^dashboard/.test(file)),
     [],
@@ -100,10 +102,10 @@ t.test('each role says what it is, has only what it needs, and keeps no secret',
 
   t.equal(await gateway.end(), 0)
   t.equal(await control.end(), 0)
-  for (const { data, said } of [control, gateway]) {
-    for (const shown of [secret, control.token]) {
-      t.notMatch(said.err + said.out, shown)
-      for (const { name, bytes } of dataFiles(data)) t.notOk(bytes.includes(shown), name)
+  for (const { data, output } of [control, gateway]) {
+    for (const secretValue of [secret, control.token]) {
+      t.notMatch(output.err + output.out, secretValue)
+      for (const { name, bytes } of listDataFiles(data)) t.notOk(bytes.includes(secretValue), name)
     }
   }
 })
@@ -118,18 +120,18 @@ t.test(
       'test'
     )
     const gateway = await startGateway(t, control)
-    await until(async () => (await statusAt(gateway, secret)) === 200)
+    await waitUntil(async () => (await fetchStatus(gateway, secret)) === 200)
 
     const statuses = new Set<number>()
     const over = new AbortController()
     const asking = (async () => {
-      for (; !over.signal.aborted; await pause(20)) statuses.add(await statusAt(gateway, secret))
+      for (; !over.signal.aborted; await pause(20)) statuses.add(await fetchStatus(gateway, secret))
     })()
     await control.end('SIGKILL')
-    await until(async () => !(await keysAt(gateway)).isConnected)
-    const { status, ageSeconds } = await keysAt(gateway)
+    await waitUntil(async () => !(await fetchKeyHealth(gateway)).isConnected)
+    const { status, ageSeconds } = await fetchKeyHealth(gateway)
     t.match([status, ageSeconds], ['degraded', Number])
-    await until(async () => (await keysAt(gateway)).ageSeconds! > ageSeconds!)
+    await waitUntil(async () => (await fetchKeyHealth(gateway)).ageSeconds! > ageSeconds!)
     over.abort()
     await asking
     t.same([...statuses], [200], 'nothing that was valid was refused')
@@ -137,18 +139,20 @@ t.test(
     // A gateway that is started meanwhile has its old copy; a new one refuses every key rather than guess.
     await gateway.end('SIGKILL')
     const restarted = await gateway.again()
-    t.equal(await statusAt(restarted, secret), 200)
+    t.equal(await fetchStatus(restarted, secret), 200)
     const fresh = await startGateway(t, control)
-    t.equal(await statusAt(fresh, secret), 503)
+    t.equal(await fetchStatus(fresh, secret), 503)
 
     await control.store.keys.revoke(keyId, 'test')
-    t.equal(await statusAt(restarted, secret), 200, 'nobody could tell the gateway')
+    t.equal(await fetchStatus(restarted, secret), 200, 'nobody could tell the gateway')
     await control.again()
     const back = performance.now()
-    await Promise.all([restarted, fresh].map(gateway => until(async () => (await statusAt(gateway, secret)) === 401)))
+    await Promise.all(
+      [restarted, fresh].map(gateway => waitUntil(async () => (await fetchStatus(gateway, secret)) === 401))
+    )
     t.ok(performance.now() - back < 60_000, 'sooner than the cache would have let go of it')
-    await until(() => restarted.said.err.includes('the key change feed works again'))
-    t.match(JSON.parse(fresh.said.err.split('\n').find(line => line.includes('key change feed failed'))!), {
+    await waitUntil(() => restarted.output.err.includes('the key change feed works again'))
+    t.match(JSON.parse(fresh.output.err.split('\n').find(line => line.includes('key change feed failed'))!), {
       err: { message: /does not respond \(ECONNREFUSED\); check CONTROL_URL or control\.url/ }
     })
   }
@@ -175,7 +179,7 @@ t.test('a gateway that is killed in the middle of applying comes back whole', { 
     // What a kill left is a copy of some moment: each of its keys with an organization, and none that was revoked
     // before it good.
     const replica = new Replica(join(gateway.data, 'keys.db'))
-    const { seq } = replica.position()
+    const { seq } = replica.readPosition()
     const held = made.filter(({ secret }) => replica.find(hashSecret(secret)) !== undefined).length
     replica.close()
     t.ok(held <= seq, `round ${round}: ${held} keys at change ${seq}`)
@@ -183,13 +187,13 @@ t.test('a gateway that is killed in the middle of applying comes back whole', { 
   }
   over.abort()
   await changing
-  const { through } = await store.changesAfter({ feedId: '', seq: 0 }, 1_000_000)
-  await until(async () => (await store.gateways.list()).some(({ changesBehind }) => changesBehind === 0))
+  const { through } = await store.listChangesAfter({ feedId: '', seq: 0 }, 1_000_000)
+  await waitUntil(async () => (await store.gateways.list()).some(({ changesBehind }) => changesBehind === 0))
   await gateway.end('SIGKILL')
 
   const replica = new Replica(join(gateway.data, 'keys.db'))
   t.after(() => replica.close())
-  t.equal(replica.position().seq, through)
+  t.equal(replica.readPosition().seq, through)
   const all = await store.keys.list(tenantId)
   t.equal(all.length, made.length)
   const wrong = made.filter(({ keyId, secret }) => {
@@ -210,16 +214,16 @@ t.test(
       'test'
     )
     const gateway = await startGateway(t, control)
-    await until(async () => (await statusAt(gateway, secret)) === 200)
+    await waitUntil(async () => (await fetchStatus(gateway, secret)) === 200)
     gateway.child.kill('SIGSTOP')
     await pause(17_000)
     await control.end('SIGKILL')
     await control.store.keys.revoke(keyId, 'test')
     gateway.child.kill('SIGCONT')
-    const { ageSeconds } = await keysAt(gateway)
+    const { ageSeconds } = await fetchKeyHealth(gateway)
     t.ok(ageSeconds! >= 15, `heartbeats that lay in the connection count from when they were sent: ${ageSeconds} s`)
     await control.again()
-    await until(async () => (await statusAt(gateway, secret)) === 401)
+    await waitUntil(async () => (await fetchStatus(gateway, secret)) === 401)
   }
 )
 

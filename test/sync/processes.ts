@@ -3,10 +3,10 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import { openControlStore, type ControlStore } from '../../src/control-plane/store/store.js'
-import { buildMain, processEnvironment } from '../harness/built.js'
-import { freePort } from '../harness/free-port.js'
-import { until } from '../harness/until.js'
-import { calm, temporary } from './control-plane.js'
+import { buildMain, getProcessEnvironment } from '../harness/built.js'
+import { findFreePort } from '../harness/free-port.js'
+import { waitUntil } from '../harness/until.js'
+import { withoutOverloadLimits, createTemporaryDirectory } from './control-plane.js'
 
 const main = buildMain()
 
@@ -15,7 +15,7 @@ export interface Running {
   readonly url: string
   readonly data: string
   /** What it printed, and what it logged. */
-  readonly said: { out: string, err: string }
+  readonly output: { out: string, err: string }
   readonly child: ChildProcess
   readonly end: (signal?: NodeJS.Signals) => Promise<number | null>
   /** The same process once more, on the same port and data. */
@@ -24,27 +24,27 @@ export interface Running {
 
 /** Starts a process and waits until it listens. */
 export async function startProcess (t: Test, environment: Record<string, string>): Promise<Running> {
-  const data = environment.CLINIGATE_DATA ?? temporary(t)
+  const data = environment.CLINIGATE_DATA ?? createTemporaryDirectory(t)
   const variables: Record<string, string> = {
     CLINIGATE_DATA: data,
-    PORT: String(await freePort()),
-    ...calm(t, environment)
+    PORT: String(await findFreePort()),
+    ...withoutOverloadLimits(t, environment)
   }
-  const child = spawn(process.execPath, [main], { env: { ...processEnvironment(), ...variables } })
-  const said = { out: '', err: '' }
-  child.stdout.on('data', chunk => { said.out += chunk })
-  child.stderr.on('data', chunk => { said.err += chunk })
+  const child = spawn(process.execPath, [main], { env: { ...getProcessEnvironment(), ...variables } })
+  const output = { out: '', err: '' }
+  child.stdout.on('data', chunk => { output.out += chunk })
+  child.stderr.on('data', chunk => { output.err += chunk })
   const ended = once(child, 'close').then(([code]) => code as number | null)
   const end = (signal: NodeJS.Signals = 'SIGTERM') => {
     child.kill(signal)
     return ended
   }
   t.after(() => end('SIGKILL'))
-  await until(() => {
-    if (child.exitCode !== null) throw new Error(`it ended: ${said.err}`)
-    return said.out.includes('listens on')
+  await waitUntil(() => {
+    if (child.exitCode !== null) throw new Error(`it ended: ${output.err}`)
+    return output.out.includes('listens on')
   })
-  return { url: `http://127.0.0.1:${variables.PORT}`, data, said, child, end, again: () => startProcess(t, variables) }
+  return { url: `http://127.0.0.1:${variables.PORT}`, data, output, child, end, again: () => startProcess(t, variables) }
 }
 
 /**
@@ -82,14 +82,14 @@ export function startGateway (
 }
 
 /** The status of a read with a key. */
-export async function statusAt ({ url }: Pick<Running, 'url'>, secret: string): Promise<number> {
+export async function fetchStatus ({ url }: Pick<Running, 'url'>, secret: string): Promise<number> {
   const response = await fetch(`${url}/v1/patients?count=1`, { headers: { 'x-api-key': secret } })
   await response.arrayBuffer()
   return response.status
 }
 
 /** What the health of a gateway says of its copy of the keys. */
-export async function keysAt ({
+export async function fetchKeyHealth ({
   url
 }: Pick<Running, 'url'>): Promise<{ status: string; isConnected: boolean; ageSeconds: number | null }> {
   const { data } = (await (await fetch(`${url}/health`)).json()) as { data: { checks: { keys: never } } }
@@ -97,13 +97,13 @@ export async function keysAt ({
 }
 
 /** The middle and the slowest of a hundred. */
-export function percentiles (times: readonly number[]): { readonly median: number, readonly p99: number } {
+export function calculatePercentiles (times: readonly number[]): { readonly median: number, readonly p99: number } {
   const sorted = times.toSorted((a, b) => a - b)
   return { median: sorted[Math.floor(sorted.length / 2)]!, p99: sorted[Math.ceil(sorted.length * 0.99) - 1]! }
 }
 
 /** Does something for each of many, a few at a time. */
-export async function eachOf<T> (
+export async function forEachConcurrently<T> (
   things: readonly T[],
   atOnce: number,
   act: (thing: T) => Promise<void>

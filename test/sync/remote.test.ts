@@ -9,19 +9,19 @@ import type { Batch, KeyState } from '../../src/keys/change-feed.js'
 import { may } from '../../src/keys/scopes.js'
 import { hashSecret } from '../../src/keys/secret.js'
 import type { UsageBatch } from '../../src/limits/usage.js'
-import { remoteLink, type RemoteLinkOptions } from '../../src/control-plane/sync/remote.js'
-import { until } from '../harness/until.js'
-import { following, standIn } from './control-plane.js'
+import { createRemoteLink, type RemoteLinkOptions } from '../../src/control-plane/sync/remote.js'
+import { waitUntil } from '../harness/until.js'
+import { startFollower, startStandIn } from './control-plane.js'
 
 const token = 'cg_gateway_never-to-be-seen'
 
 function linkTo (t: Test, url: string, options: Partial<RemoteLinkOptions> = {}) {
-  const link = remoteLink({ url, token, silenceMs: 5_000, ...options })
+  const link = createRemoteLink({ url, token, silenceMs: 5_000, ...options })
   t.after(() => link.close())
   return link
 }
 
-function key (seq: number, state: Partial<KeyState> = {}) {
+function buildKeyChange (seq: number, state: Partial<KeyState> = {}) {
   return {
     seq,
     kind: 'key' as const,
@@ -43,11 +43,11 @@ const first: Batch = {
   after: 0,
   through: 2,
   isLatest: true,
-  changes: [{ seq: 1, kind: 'organization', state: { tenantId: 'org-a', plan: 'pro', overage: true } }, key(2)]
+  changes: [{ seq: 1, kind: 'organization', state: { tenantId: 'org-a', plan: 'pro', overage: true } }, buildKeyChange(2)]
 }
-const second: Batch = { ...first, isSnapshot: false, after: 2, through: 3, changes: [key(3)] }
-const third: Batch = { ...second, after: 3, through: 4, changes: [key(4)] }
-const event = (batch: unknown) => `data: ${JSON.stringify(batch)}\n\n`
+const second: Batch = { ...first, isSnapshot: false, after: 2, through: 3, changes: [buildKeyChange(3)] }
+const third: Batch = { ...second, after: 3, through: 4, changes: [buildKeyChange(4)] }
+const formatEvent = (batch: unknown) => `data: ${JSON.stringify(batch)}\n\n`
 
 const begin = (response: ServerResponse) => response.writeHead(200, { 'content-type': 'text/event-stream' })
 
@@ -55,17 +55,17 @@ const begin = (response: ServerResponse) => response.writeHead(200, { 'content-t
  * A control plane that sends on its first connection what the test says, and on each later one what is good; a batch a
  * connection is enough.
  */
-async function hostile (t: Test, ...sent: Array<string | Buffer>) {
+async function startHostile (t: Test, ...sent: Array<string | Buffer>) {
   let connections = 0
-  const url = await standIn(t, ({ url = '', headers }, response) => {
+  const url = await startStandIn(t, ({ url = '', headers }, response) => {
     t.equal(headers.authorization, `Bearer ${token}`)
     begin(response)
     const seq = new URL(url, 'http://x').searchParams.get('seq')
     if (++connections === 1) for (const segment of sent) response.write(segment)
-    else if (seq === '0') response.write(event(first) + event(second))
+    else if (seq === '0') response.write(formatEvent(first) + formatEvent(second))
     else {
       response.write(
-        event({
+        formatEvent({
           ...second,
           after: Number(seq),
           through: Math.max(3, Number(seq)),
@@ -74,32 +74,32 @@ async function hostile (t: Test, ...sent: Array<string | Buffer>) {
       )
     }
   })
-  return following(t, linkTo(t, url).feed)
+  return startFollower(t, linkTo(t, url).feed)
 }
 
-const good = event(first)
-const withChange = (change: object) => event({ ...second, changes: [change] })
+const validEvent = formatEvent(first)
+const withChange = (change: object) => formatEvent({ ...second, changes: [change] })
 
 const broken: Readonly<Record<string, ReadonlyArray<string | Buffer>>> = {
   'a page of HTML': ['<html><body>502 Bad Gateway</body></html>\n\n'],
   'bytes that are no text': [Buffer.from([0x64, 0x61, 0x74, 0x61, 0x3a, 0xff, 0xfe, 0x0a, 0x0a])],
   'JSON that is cut': ['data: {"feedId":"feed-1","isSnapshot"\n\n'],
-  'an event of another kind': [`event: other\n${event(second)}`],
-  'a batch with a name too many': [event({ ...second, isForced: true })],
-  'a batch without changes': [event({ ...second, changes: undefined })],
-  'a number that is a text': [event({ ...second, through: '3' })],
-  'a key of another kind': [withChange(key(3, { mode: 'root' as never }))],
-  'a scope that is empty': [withChange(key(3, { scopes: ['' as never] }))],
-  'a key without scopes': [withChange(key(3, { scopes: [] }))],
-  'a key with something that is not known': [withChange(key(3, { allowedFrom: '10.0.0.0/8' } as never))],
-  'an expiry that is no time': [withChange(key(3, { expiresAt: 'tomorrow' }))],
-  'a day that no month has': [withChange(key(3, { expiresAt: '2030-13-01T00:00:00Z' }))],
-  'a secret in place of a hash': [withChange(key(3, { hash: 'svc_test_x' }))],
-  'changes in the wrong order': [event({ ...second, through: 4, changes: [key(4), key(3)] })],
-  'a change from before the batch': [event({ ...second, changes: [key(1, { keyId: 'key-other' })] })],
-  'a change beyond the batch': [event({ ...second, changes: [key(4)] })],
-  'a snapshot that does not begin at the beginning': [event({ ...second, isSnapshot: true })],
-  'a number before zero': [event({ ...second, after: -1 })],
+  'an event of another kind': [`event: other\n${formatEvent(second)}`],
+  'a batch with a name too many': [formatEvent({ ...second, isForced: true })],
+  'a batch without changes': [formatEvent({ ...second, changes: undefined })],
+  'a number that is a text': [formatEvent({ ...second, through: '3' })],
+  'a key of another kind': [withChange(buildKeyChange(3, { mode: 'root' as never }))],
+  'a scope that is empty': [withChange(buildKeyChange(3, { scopes: ['' as never] }))],
+  'a key without scopes': [withChange(buildKeyChange(3, { scopes: [] }))],
+  'a key with something that is not known': [withChange(buildKeyChange(3, { allowedFrom: '10.0.0.0/8' } as never))],
+  'an expiry that is no time': [withChange(buildKeyChange(3, { expiresAt: 'tomorrow' }))],
+  'a day that no month has': [withChange(buildKeyChange(3, { expiresAt: '2030-13-01T00:00:00Z' }))],
+  'a secret in place of a hash': [withChange(buildKeyChange(3, { hash: 'svc_test_x' }))],
+  'changes in the wrong order': [formatEvent({ ...second, through: 4, changes: [buildKeyChange(4), buildKeyChange(3)] })],
+  'a change from before the batch': [formatEvent({ ...second, changes: [buildKeyChange(1, { keyId: 'key-other' })] })],
+  'a change beyond the batch': [formatEvent({ ...second, changes: [buildKeyChange(4)] })],
+  'a snapshot that does not begin at the beginning': [formatEvent({ ...second, isSnapshot: true })],
+  'a number before zero': [formatEvent({ ...second, after: -1 })],
   'a prototype': [
     'data: {"__proto__":{"changes":[]},"feedId":"feed-1","isSnapshot":false,"after":2,"through":3,"isLatest":true}\n\n'
   ]
@@ -109,8 +109,8 @@ for (const [what, sent] of Object.entries(broken)) {
   t.test(
     `${what} ends the connection, is left, said in the log, and the next connection goes on from the same place`,
     async t => {
-      const { replica, lines } = await hostile(t, good, ...sent)
-      await until(() => replica.position().seq === 3)
+      const { replica, lines } = await startHostile(t, validEvent, ...sent)
+      await waitUntil(() => replica.readPosition().seq === 3)
       t.equal(replica.find(hashSecret('3'))?.caller.keyId, 'key-3')
       t.equal(replica.find(hashSecret('2'))?.caller.keyId, 'key-2')
       t.equal(replica.find(hashSecret('4')), undefined)
@@ -125,9 +125,9 @@ for (const [what, sent] of Object.entries(broken)) {
 }
 
 t.test('a scope that only a newer control plane knows permits nothing, and keeps no other key back', async t => {
-  const newer = { ...second, through: 4, changes: [key(3, { scopes: ['records:approve' as never] }), key(4)] }
-  const { replica } = await hostile(t, good, event(newer))
-  await until(() => replica.position().seq === 4)
+  const newer = { ...second, through: 4, changes: [buildKeyChange(3, { scopes: ['records:approve' as never] }), buildKeyChange(4)] }
+  const { replica } = await startHostile(t, validEvent, formatEvent(newer))
+  await waitUntil(() => replica.readPosition().seq === 4)
   t.equal(replica.find(hashSecret('4'))?.caller.keyId, 'key-4')
   const { scopes } = replica.find(hashSecret('3'))!.caller
   for (const effect of ['read', 'write'] as const) t.notOk(may(scopes, effect, 'any'))
@@ -136,33 +136,33 @@ t.test('a scope that only a newer control plane knows permits nothing, and keeps
 t.test('half a message, when the connection breaks, is as if it had never been sent', async t => {
   let connections = 0
   const requested: string[] = []
-  const url = await standIn(t, ({ url = '' }, response) => {
+  const url = await startStandIn(t, ({ url = '' }, response) => {
     requested.push(url)
     begin(response)
-    if (++connections > 1) return response.write(event(second))
-    response.write(event(first) + event(second).slice(0, -2))
+    if (++connections > 1) return response.write(formatEvent(second))
+    response.write(formatEvent(first) + formatEvent(second).slice(0, -2))
     setTimeout(() => response.destroy(), 100)
   })
-  const { replica } = following(t, linkTo(t, url).feed)
-  await until(() => replica.position().seq === 3)
+  const { replica } = startFollower(t, linkTo(t, url).feed)
+  await waitUntil(() => replica.readPosition().seq === 3)
   t.same(requested, ['/control/v1/link/feed?feedId=&seq=0', '/control/v1/link/feed?feedId=feed-1&seq=2'])
 })
 
 t.test('messages arrive whole however their bytes are cut', async t => {
-  const named = event({ ...first, changes: [first.changes[0], key(2, { name: 'Schlüssel 🔑' })] })
-  const url = await standIn(t, async (_, response) => {
+  const named = formatEvent({ ...first, changes: [first.changes[0], buildKeyChange(2, { name: 'Schlüssel 🔑' })] })
+  const url = await startStandIn(t, async (_, response) => {
     begin(response)
     for (const byte of Buffer.from(named)) if (!response.write(Buffer.of(byte))) await once(response, 'drain')
   })
-  const { replica } = following(t, linkTo(t, url).feed)
-  await until(() => replica.position().seq === 2)
+  const { replica } = startFollower(t, linkTo(t, url).feed)
+  await waitUntil(() => replica.readPosition().seq === 2)
   t.equal(replica.find(hashSecret('2'))?.caller.keyName, 'Schlüssel 🔑')
 })
 
 t.test('a message without end is cut off before it fills the memory', async t => {
   let written = 0
   const over = new AbortController()
-  const url = await standIn(t, async (_, response) => {
+  const url = await startStandIn(t, async (_, response) => {
     begin(response).setMaxListeners(0).write('data: ')
     response.once('close', () => over.abort())
     while (!over.signal.aborted && written < 1e9) {
@@ -170,8 +170,8 @@ t.test('a message without end is cut off before it fills the memory', async t =>
       if (!response.write('x'.repeat(65_536))) await Promise.race([once(response, 'drain'), once(response, 'close')])
     }
   })
-  const { lines } = following(t, linkTo(t, url).feed)
-  await until(() => lines.some(line => line.includes('ControlPlaneError')))
+  const { lines } = startFollower(t, linkTo(t, url).feed)
+  await waitUntil(() => lines.some(line => line.includes('ControlPlaneError')))
   t.ok(written < 20e6, `${written} bytes were taken`)
 })
 
@@ -180,11 +180,11 @@ t.test('batches that come twice, late or before their turn change nothing that i
     ...third,
     after: 4,
     through: 5,
-    changes: [key(5, { keyId: 'key-2', hash: hashSecret('2'), revokedAt: '2030-01-01T00:00:00.000Z' })]
+    changes: [buildKeyChange(5, { keyId: 'key-2', hash: hashSecret('2'), revokedAt: '2030-01-01T00:00:00.000Z' })]
   }
   const all = [first, second, third, revoked]
   let connections = 0
-  const url = await standIn(t, ({ url = '' }, response) => {
+  const url = await startStandIn(t, ({ url = '' }, response) => {
     begin(response)
     const seq = Number(new URL(url, 'http://x').searchParams.get('seq'))
     // Twice, in reverse, and the first ones once more at the end; a later connection gives what is asked for.
@@ -192,87 +192,87 @@ t.test('batches that come twice, late or before their turn change nothing that i
       ++connections === 1
         ? [first, first, second, second, revoked, third]
         : [...all.filter(({ after }) => after >= seq && after > 0), second, third]
-    response.write(sent.map(event).join(''))
+    response.write(sent.map(formatEvent).join(''))
   })
-  const { replica, lines } = following(t, linkTo(t, url).feed)
-  await until(() => replica.position().seq === 5)
-  await until(() => lines.some(line => line.includes('works again')))
-  t.same(replica.position(), { feedId: 'feed-1', seq: 5 })
+  const { replica, lines } = startFollower(t, linkTo(t, url).feed)
+  await waitUntil(() => replica.readPosition().seq === 5)
+  await waitUntil(() => lines.some(line => line.includes('works again')))
+  t.same(replica.readPosition(), { feedId: 'feed-1', seq: 5 })
   for (const seq of [3, 4]) t.equal(replica.find(hashSecret(`${seq}`))?.revokedAt, undefined)
   t.ok(replica.find(hashSecret('2'))?.revokedAt, 'what came late did not bring a revoked key back')
   t.match(lines.join(''), /is at 3 and cannot apply changes after 4/)
 })
 
 t.test('a connection on which nothing is heard any more is given up and opened anew', async t => {
-  const url = await standIn(t, ({ url = '' }, response) => {
+  const url = await startStandIn(t, ({ url = '' }, response) => {
     // It goes silent without a word, as when a machine or a wall between disappears.
-    begin(response).write(event(url.endsWith('seq=0') ? first : second))
+    begin(response).write(formatEvent(url.endsWith('seq=0') ? first : second))
   })
-  const { replica, lines } = following(t, linkTo(t, url, { silenceMs: 1_200 }).feed)
-  await until(() => replica.position().seq === 3)
+  const { replica, lines } = startFollower(t, linkTo(t, url, { silenceMs: 1_200 }).feed)
+  await waitUntil(() => replica.readPosition().seq === 3)
   t.match(lines.join(''), /was silent/)
 })
 
 t.test('what keeps a connection open without a batch does not keep it', async t => {
-  const url = await standIn(t, ({ url = '' }, response) => {
-    begin(response).write(event(url.endsWith('seq=0') ? first : second))
+  const url = await startStandIn(t, ({ url = '' }, response) => {
+    begin(response).write(formatEvent(url.endsWith('seq=0') ? first : second))
     const comments = setInterval(() => response.write(': still here\n\n'), 100)
     response.once('close', () => clearInterval(comments))
   })
-  const { replica } = following(t, linkTo(t, url, { silenceMs: 1_200 }).feed)
-  await until(() => replica.position().seq === 3)
+  const { replica } = startFollower(t, linkTo(t, url, { silenceMs: 1_200 }).feed)
+  await waitUntil(() => replica.readPosition().seq === 3)
 })
 
 t.test(
   'a refused token, a wrong address and a control plane in trouble are told apart in the log, without the token',
   async t => {
-    for (const [status, said] of [
+    for (const [status, message] of [
       [401, /rejected this gateway's token.*CLINIGATE_GATEWAY_TOKEN/],
       [403, /rejected this gateway's token/],
       [404, /check control\.url/],
       [302, /answered with 302/],
       [500, /answered with 500/]
     ] as const) {
-      const url = await standIn(t, (_, response) =>
+      const url = await startStandIn(t, (_, response) =>
         response.writeHead(status, { location: 'http://127.0.0.1:1/' }).end(`no: ${token}`)
       )
-      const { lines, replica } = following(t, linkTo(t, url).feed)
-      await until(() => lines.length > 0)
-      t.match(lines[0], said)
+      const { lines, replica } = startFollower(t, linkTo(t, url).feed)
+      await waitUntil(() => lines.length > 0)
+      t.match(lines[0], message)
       t.notMatch(lines.join(''), token)
-      t.same(replica.position(), { feedId: '', seq: 0 })
+      t.same(replica.readPosition(), { feedId: '', seq: 0 })
     }
   }
 )
 
 t.test('a control plane that takes the connection and never answers is given up', async t => {
-  const url = await standIn(t, () => {})
-  const { lines } = following(t, linkTo(t, url, { responseTimeoutMs: 1_000 }).feed)
-  await until(() => lines.length > 0)
+  const url = await startStandIn(t, () => {})
+  const { lines } = startFollower(t, linkTo(t, url, { responseTimeoutMs: 1_000 }).feed)
+  await waitUntil(() => lines.length > 0)
   t.match(lines[0], /HEADERS_TIMEOUT/)
 })
 
 t.test('a control plane whose certificate nobody vouches for hears no token', async t => {
   let isRequested = false
-  const pem = (name: string) => readFileSync(join(import.meta.dirname, '..', 'backends', name))
-  const server = createServer({ key: pem('self-signed-key.pem'), cert: pem('self-signed.pem') }, () => {
+  const readPem = (name: string) => readFileSync(join(import.meta.dirname, '..', 'backends', name))
+  const server = createServer({ key: readPem('self-signed-key.pem'), cert: readPem('self-signed.pem') }, () => {
     isRequested = true
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')
   t.after(() => server.close())
-  const { lines } = following(t, linkTo(t, `https://localhost:${(server.address() as AddressInfo).port}`).feed)
-  await until(() => lines.length > 0)
+  const { lines } = startFollower(t, linkTo(t, `https://localhost:${(server.address() as AddressInfo).port}`).feed)
+  await waitUntil(() => lines.length > 0)
   t.match(lines[0], /SELF_SIGNED_CERT/)
   t.equal(isRequested, false)
 })
 
 t.test('a control plane below a path is asked there', async t => {
   const requested: string[] = []
-  const url = await standIn(t, ({ url = '' }, response) => {
+  const url = await startStandIn(t, ({ url = '' }, response) => {
     requested.push(url)
-    begin(response).write(event(first))
+    begin(response).write(formatEvent(first))
   })
-  const { follower } = following(t, linkTo(t, `${url}/keys/`).feed)
+  const { follower } = startFollower(t, linkTo(t, `${url}/keys/`).feed)
   await follower.caughtUp
   t.same(requested, ['/keys/control/v1/link/feed?feedId=&seq=0'])
 })
@@ -280,7 +280,7 @@ t.test('a control plane below a path is asked there', async t => {
 const usage: UsageBatch = { ledgerId: 'ledger-1', number: 1, batchId: 'batch-1', lines: [] }
 
 t.test('a receipt that is none, or that has no end, is not believed', async t => {
-  for (const answer of [
+  for (const responseBody of [
     '',
     'nonsense',
     '{}',
@@ -288,13 +288,13 @@ t.test('a receipt that is none, or that has no end, is not believed', async t =>
     '{"number":1,"batchId":"batch-1","isFinal":true}',
     'x'.repeat(1e6)
   ]) {
-    const url = await standIn(t, (_, response) => response.end(answer))
+    const url = await startStandIn(t, (_, response) => response.end(responseBody))
     await t.rejects(linkTo(t, url).sendUsage(usage, new AbortController().signal), { name: 'ControlPlaneError' })
   }
 })
 
 t.test('a batch of usage is given up when its sender stops', async t => {
-  const url = await standIn(t, () => {})
+  const url = await startStandIn(t, () => {})
   const stopping = new AbortController()
   const sent = linkTo(t, url).sendUsage(usage, stopping.signal)
   stopping.abort()

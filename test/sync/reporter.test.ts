@@ -3,15 +3,15 @@ import t, { type Test } from 'tap'
 import { setTimeout as pause } from 'node:timers/promises'
 import { Reporter } from '../../src/control-plane/sync/reporter.js'
 import { startGateway } from '../harness/gateway.js'
-import { until } from '../harness/until.js'
-import { keptLog } from './control-plane.js'
+import { waitUntil } from '../harness/until.js'
+import { createMemoryLog } from './control-plane.js'
 
-function reporting (
+function startReporter (
   t: Test,
   report: (stopping: AbortSignal) => Promise<void>,
   options: { everyMs?: number; gapMs?: number } = {}
 ) {
-  const { lines, log } = keptLog()
+  const { lines, log } = createMemoryLog()
   const reporter = new Reporter({ report, log, everyMs: 60_000, gapMs: 1, ...options })
   t.after(() => reporter.close())
   return { reporter, lines }
@@ -19,34 +19,34 @@ function reporting (
 
 t.test('a report is sent at the start, at news, and from time to time without any', async t => {
   let sent = 0
-  const { reporter } = reporting(t, async () => { sent++ })
-  await until(() => sent === 1)
+  const { reporter } = startReporter(t, async () => { sent++ })
+  await waitUntil(() => sent === 1)
   await pause(50)
   reporter.report()
-  await until(() => sent === 2)
+  await waitUntil(() => sent === 2)
   await pause(50)
   t.equal(sent, 2)
   let regular = 0
-  reporting(t, async () => { regular++ }, { everyMs: 5 })
-  await until(() => regular > 5)
+  startReporter(t, async () => { regular++ }, { everyMs: 5 })
+  await waitUntil(() => regular > 5)
 })
 
 t.test('news that come while a report is under way make one more, however many they are', async t => {
   let sent = 0
   let atOnce = 0
   let release = () => {}
-  const { reporter } = reporting(t, async () => {
+  const { reporter } = startReporter(t, async () => {
     sent++
     t.equal(++atOnce, 1)
     await new Promise<void>(resolve => { release = resolve })
     atOnce--
   })
-  await until(() => sent === 1)
+  await waitUntil(() => sent === 1)
   for (let i = 0; i < 1_000; i++) reporter.report()
   await pause(50)
   t.equal(sent, 1)
   release()
-  await until(() => sent === 2)
+  await waitUntil(() => sent === 2)
   release()
   await pause(100)
   t.equal(sent, 2)
@@ -54,8 +54,8 @@ t.test('news that come while a report is under way make one more, however many t
 
 t.test('reports that fail are told of once, do no harm, and go on', async t => {
   let sent = 0
-  const { lines } = reporting(t, async () => { if (++sent < 5) throw new Error('no route') }, { everyMs: 1 })
-  await until(() => sent > 10)
+  const { lines } = startReporter(t, async () => { if (++sent < 5) throw new Error('no route') }, { everyMs: 1 })
+  await waitUntil(() => sent > 10)
   t.equal(lines.filter(line => line.includes('no route')).length, 1)
   t.equal(lines.filter(line => line.includes('accepts reports again')).length, 1)
 })
@@ -63,7 +63,7 @@ t.test('reports that fail are told of once, do no harm, and go on', async t => {
 t.test('a reporter that closes breaks off what is under way, and nothing of it goes on afterwards', async t => {
   let isRequested = false
   let hasEnded = false
-  const { reporter, lines } = reporting(t, async stopping => {
+  const { reporter, lines } = startReporter(t, async stopping => {
     isRequested = true
     // No answer comes.
     await once(stopping, 'abort')
@@ -71,7 +71,7 @@ t.test('a reporter that closes breaks off what is under way, and nothing of it g
     hasEnded = true
     throw stopping.reason
   })
-  await until(() => isRequested)
+  await waitUntil(() => isRequested)
   await reporter.close()
   t.ok(hasEnded)
   t.same(lines, [])
@@ -79,6 +79,6 @@ t.test('a reporter that closes breaks off what is under way, and nothing of it g
 
 t.test('a gateway tells its control plane of its bulk jobs as it tells its health', async t => {
   const gateway = await startGateway(t)
-  await until(async () => (await gateway.control.gateways.list()).some(({ checks }) => checks.bulk === 'ok'))
+  await waitUntil(async () => (await gateway.control.gateways.list()).some(({ checks }) => checks.bulk === 'ok'))
   t.match((await gateway.inject('/health')).json().data.checks, { bulk: { status: 'ok' } })
 })

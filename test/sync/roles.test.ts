@@ -1,21 +1,21 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { until } from '../harness/until.js'
-import { standIn, startControlPlane, startService, temporary } from './control-plane.js'
+import { waitUntil } from '../harness/until.js'
+import { startStandIn, startControlPlane, startService, createTemporaryDirectory } from './control-plane.js'
 
 type Started = Awaited<ReturnType<typeof startService>>
 
 const minute = 60_000
 
-function configFile (directory: string, content: object): string {
+function writeConfig (directory: string, content: object): string {
   const file = join(directory, 'config.json')
   writeFileSync(file, JSON.stringify(content))
   return file
 }
 
 /** A gateway in this process whose clock is wrong by some minutes. */
-function gatewayOf (
+function startLocalGateway (
   t: Test,
   { url, token }: { readonly url: string; readonly token: string },
   environment: Record<string, string> = {},
@@ -28,7 +28,7 @@ function gatewayOf (
   )
 }
 
-async function requested (
+async function requestPatients (
   { app }: Pick<Started, 'app'>,
   secret: string
 ): Promise<readonly [number, string | undefined]> {
@@ -41,20 +41,20 @@ for (const wrongBy of [-7, 7]) {
     `a gateway whose clock is ${Math.abs(wrongBy)} minutes ${wrongBy < 0 ? 'late' : 'early'} revokes at once, and goes by its own clock for expiry and age`,
     async t => {
       const control = await startControlPlane(t)
-      const gateway = await gatewayOf(t, control, {}, () => new Date(Date.now() + wrongBy * minute))
+      const gateway = await startLocalGateway(t, control, {}, () => new Date(Date.now() + wrongBy * minute))
       const inFive = await control.createKey({ expiresAt: new Date(Date.now() + 5 * minute) })
       const inTen = await control.createKey({ expiresAt: new Date(Date.now() + 10 * minute) })
-      await until(async () => (await requested(gateway, inTen.secret))[0] === 200)
+      await waitUntil(async () => (await requestPatients(gateway, inTen.secret))[0] === 200)
       t.same(
-        await requested(gateway, inFive.secret),
+        await requestPatients(gateway, inFive.secret),
         wrongBy > 0 ? [401, 'KEY_EXPIRED'] : [200, undefined],
         "expiry is a moment of the gateway's clock"
       )
       await control.control.keys.revoke(inTen.keyId, 'test')
-      await until(async () => (await requested(gateway, inTen.secret))[1] === 'KEY_REVOKED')
+      await waitUntil(async () => (await requestPatients(gateway, inTen.secret))[1] === 'KEY_REVOKED')
       const { ageSeconds } = (await gateway.app.inject('/health')).json().data.checks.keys
       t.ok(ageSeconds >= 0 && ageSeconds < 30, "the age of the copy is a difference of the gateway's own times")
-      await until(async () => (await control.control.gateways.list())[0]?.changesBehind === 0)
+      await waitUntil(async () => (await control.control.gateways.list())[0]?.changesBehind === 0)
       const [seen] = await control.control.gateways.list()
       t.match(seen, { isConnected: true }, "and of the control plane's own times there")
     }
@@ -69,7 +69,7 @@ t.test(
     let isCut = false
     let ahead = 0
     // What is between the two: it passes the feed on, or nothing at all.
-    const between = await standIn(t, async ({ url = '', headers }, response) => {
+    const between = await startStandIn(t, async ({ url = '', headers }, response) => {
       if (isCut) return response.destroy()
       const gone = new AbortController()
       response.once('close', () => gone.abort())
@@ -84,24 +84,24 @@ t.test(
         response.destroy()
       }
     })
-    const gateway = await gatewayOf(
+    const gateway = await startLocalGateway(
       t,
       { url: between, token: control.token },
-      { CLINIGATE_CONFIG: configFile(temporary(t), { keys: { maxStalenessMinutes: 5 } }) },
+      { CLINIGATE_CONFIG: writeConfig(createTemporaryDirectory(t), { keys: { maxStalenessMinutes: 5 } }) },
       () => new Date(Date.now() + ahead)
     )
-    await until(async () => (await requested(gateway, secret))[0] === 200)
+    await waitUntil(async () => (await requestPatients(gateway, secret))[0] === 200)
 
     isCut = true
     control.app.server.closeAllConnections()
-    await until(async () => (await gateway.app.inject('/health')).json().data.checks.keys.status === 'degraded')
+    await waitUntil(async () => (await gateway.app.inject('/health')).json().data.checks.keys.status === 'degraded')
     ahead = 4 * minute
-    t.same(await requested(gateway, secret), [200, undefined], 'cut off, but not for too long')
+    t.same(await requestPatients(gateway, secret), [200, undefined], 'cut off, but not for too long')
     ahead = 6 * minute
-    t.same(await requested(gateway, secret), [503, 'BACKEND_UNAVAILABLE'])
-    t.same(await requested(gateway, 'svc_test_x'), [401, 'INVALID_KEY_FORMAT'])
+    t.same(await requestPatients(gateway, secret), [503, 'BACKEND_UNAVAILABLE'])
+    t.same(await requestPatients(gateway, 'svc_test_x'), [401, 'INVALID_KEY_FORMAT'])
     isCut = false
-    await until(async () => (await requested(gateway, secret))[0] === 200)
+    await waitUntil(async () => (await requestPatients(gateway, secret))[0] === 200)
   }
 )
 
@@ -136,7 +136,7 @@ t.test('a control process serves neither /v1 nor its documents, and tells nobody
 
 t.test('a gateway in the control plane\'s own process reports as those elsewhere do', async t => {
   const { control } = await startService(t, { CLINIGATE_ROLE: 'all', CLINIGATE_GATEWAY_NAME: 'here' })
-  await until(async () =>
+  await waitUntil(async () =>
     (await control!.gateways.list()).some(({ checks }) => checks.keys === 'ok' && checks.testDatastore === 'ok')
   )
   t.match(await control!.gateways.list(), [
@@ -146,11 +146,11 @@ t.test('a gateway in the control plane\'s own process reports as those elsewhere
 
 t.test('a gateway is the same one after a restart, and another one with another data directory', async t => {
   const control = await startControlPlane(t)
-  const data = temporary(t)
-  for (const directory of [data, data, temporary(t)]) {
-    const gateway = await gatewayOf(t, control, { CLINIGATE_DATA: directory })
+  const data = createTemporaryDirectory(t)
+  for (const directory of [data, data, createTemporaryDirectory(t)]) {
+    const gateway = await startLocalGateway(t, control, { CLINIGATE_DATA: directory })
     const id = readFileSync(join(directory, 'gateway.id'), 'utf8').trim()
-    await until(async () => (await control.control.gateways.list()).some(({ gatewayId }) => gatewayId === id))
+    await waitUntil(async () => (await control.control.gateways.list()).some(({ gatewayId }) => gatewayId === id))
     await gateway.close()
   }
   t.equal((await control.control.gateways.list()).length, 2)
@@ -158,10 +158,10 @@ t.test('a gateway is the same one after a restart, and another one with another 
 
 t.test('what a gateway counts arrives at a control plane elsewhere', async t => {
   const control = await startControlPlane(t)
-  const gateway = await gatewayOf(t, control)
+  const gateway = await startLocalGateway(t, control)
   const { secret } = await control.createKey()
-  await until(async () => (await requested(gateway, secret))[0] === 200)
-  const key = async () => (await control.control.keys.list(control.tenantId))[0] as { readonly lastUsedAt?: string }
-  await until(async () => (await key()).lastUsedAt !== undefined)
+  await waitUntil(async () => (await requestPatients(gateway, secret))[0] === 200)
+  const readKey = async () => (await control.control.keys.list(control.tenantId))[0] as { readonly lastUsedAt?: string }
+  await waitUntil(async () => (await readKey()).lastUsedAt !== undefined)
   t.pass('and the key was last used then')
 })

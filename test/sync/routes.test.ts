@@ -2,13 +2,13 @@ import { connect, type AddressInfo } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import fastify from 'fastify'
 import t from 'tap'
-import { inProcessChangeFeed } from '../../src/control-plane/sync/local.js'
+import { createInProcessChangeFeed } from '../../src/control-plane/sync/local.js'
 import { parseEventStream } from '../../src/control-plane/sync/event-stream.js'
-import { remoteLink } from '../../src/control-plane/sync/remote.js'
+import { createRemoteLink } from '../../src/control-plane/sync/remote.js'
 import { linkRoutes } from '../../src/control-plane/sync/routes.js'
 import type { Batch } from '../../src/keys/change-feed.js'
-import { until } from '../harness/until.js'
-import { following, startControlPlane } from './control-plane.js'
+import { waitUntil } from '../harness/until.js'
+import { startFollower, startControlPlane } from './control-plane.js'
 
 const report = {
   gatewayId: 'gateway-1',
@@ -34,13 +34,13 @@ t.test('the link is for good tokens of gateways alone, on each of its routes', a
   const { app, control, token, tokenId, tenantId } = await startControlPlane(t, {}, () => new Date(Date.now() + ahead))
   const { secret: operator } = await control.tokens.create({ name: 'a program', role: 'operator' }, 'test')
   const { secret: key } = await control.keys.create({ tenantId, mode: 'live', name: 'a key' }, 'test')
-  const { secret: late } = await control.tokens.create(
+  const { secret: expiring } = await control.tokens.create(
     { name: 'late', role: 'gateway', expiresAt: new Date(Date.now() + 60_000) },
     'test'
   )
   ahead = 120_000
   const routes = [['GET', '/feed?feedId=&seq=0'], ['POST', '/report'], ['POST', '/usage']] as const
-  const refused = async (authorization: string | undefined, what: string) => {
+  const requireRejected = async (authorization: string | undefined, what: string) => {
     for (const [method, url] of routes) {
       const response = await app.inject({
         method,
@@ -60,16 +60,16 @@ t.test('the link is for good tokens of gateways alone, on each of its routes', a
       t.notMatch(response.body, authorization?.slice(7) || 'cg_gateway')
     }
   }
-  await refused(undefined, 'no token')
+  await requireRejected(undefined, 'no token')
   for (const [what, secret] of Object.entries({
     operator,
     key,
-    late,
+    late: expiring,
     mistyped: `${token.slice(0, -1)}_`,
     empty: '',
     'two words': `${token} ${token}`
-  })) { await refused(`Bearer ${secret}`, what) }
-  await refused(`Basic ${token}`, 'another scheme')
+  })) { await requireRejected(`Bearer ${secret}`, what) }
+  await requireRejected(`Basic ${token}`, 'another scheme')
   t.equal(
     (
       await app.inject({
@@ -82,7 +82,7 @@ t.test('the link is for good tokens of gateways alone, on each of its routes', a
     200
   )
   await control.tokens.revoke(tokenId, 'test')
-  await refused(`Bearer ${token}`, 'revoked')
+  await requireRejected(`Bearer ${token}`, 'revoked')
   t.equal((await control.gateways.list()).length, 1)
 })
 
@@ -91,30 +91,30 @@ t.test('an open stream ends within the time of a look when its token is revoked,
   const app = fastify()
   await app.register(linkRoutes, {
     prefix: '/control/v1/link',
-    store: { ...nothing, feed: inProcessChangeFeed(control) },
-    gatewayWith: async secret => (await control.tokens.whoHas(secret))?.name,
+    store: { ...nothing, feed: createInProcessChangeFeed(control) },
+    findGatewayName: async secret => (await control.tokens.findBySecret(secret))?.name,
     recheckMs: 50
   })
   t.after(() => app.close())
-  const link = remoteLink({ url: await app.listen({ host: '127.0.0.1', port: 0 }), token })
+  const link = createRemoteLink({ url: await app.listen({ host: '127.0.0.1', port: 0 }), token })
   t.after(() => link.close())
-  const { follower, lines } = following(t, link.feed)
+  const { follower, lines } = startFollower(t, link.feed)
   await follower.caughtUp
   await pause(200)
   t.equal(follower.isConnected, true, 'a good token keeps its stream')
   await control.tokens.revoke(tokenId, 'test')
-  await until(() => !follower.isConnected)
-  await until(() => lines.some(line => line.includes('rejected this gateway')))
+  await waitUntil(() => !follower.isConnected)
+  await waitUntil(() => lines.some(line => line.includes('rejected this gateway')))
 })
 
 t.test('a control plane that closes ends its streams and does not wait for them', async t => {
   const { token, url, close, lines } = await startControlPlane(t)
-  const link = remoteLink({ url, token })
+  const link = createRemoteLink({ url, token })
   t.after(() => link.close())
-  const { follower } = following(t, link.feed)
+  const { follower } = startFollower(t, link.feed)
   await follower.caughtUp
   const closed = close()
-  await until(() => !follower.isConnected)
+  await waitUntil(() => !follower.isConnected)
   await closed
   t.notMatch(lines.join(''), /"level":50/)
 })
@@ -135,16 +135,16 @@ t.test('a gateway that goes away leaves nothing behind', async t => {
       }
     }
   }
-  await app.register(linkRoutes, { store: { ...nothing, feed }, gatewayWith: async () => 'one' })
+  await app.register(linkRoutes, { store: { ...nothing, feed }, findGatewayName: async () => 'one' })
   t.after(() => app.close())
   await app.listen({ host: '127.0.0.1', port: 0 })
   const sockets = Array.from({ length: 20 }, () => connect((app.server.address() as AddressInfo).port, '127.0.0.1'))
   for (const socket of sockets) {
     socket.on('error', () => {}).write('GET /feed?feedId=&seq=0 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer x\r\n\r\n')
   }
-  await until(() => open === 20)
+  await waitUntil(() => open === 20)
   for (const socket of sockets) socket.resetAndDestroy()
-  await until(() => open === 0)
+  await waitUntil(() => open === 0)
 })
 
 t.test('a gateway that reads slowly costs no memory: no batch is made before the one before it was taken', async t => {
@@ -171,13 +171,13 @@ t.test('a gateway that reads slowly costs no memory: no batch is made before the
       }
     }
   }
-  await app.register(linkRoutes, { store: { ...nothing, feed }, gatewayWith: async () => 'one' })
+  await app.register(linkRoutes, { store: { ...nothing, feed }, findGatewayName: async () => 'one' })
   t.after(() => app.close())
   await app.listen({ host: '127.0.0.1', port: 0 })
   const socket = connect((app.server.address() as AddressInfo).port, '127.0.0.1')
   t.after(() => socket.destroy())
   socket.pause().write('GET /feed?feedId=&seq=0 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer x\r\n\r\n')
-  await until(() => made > 5)
+  await waitUntil(() => made > 5)
   let before = 0
   // As many as the connection takes, of which some megabytes are read by nobody.
   while (made > before) {
@@ -187,7 +187,7 @@ t.test('a gateway that reads slowly costs no memory: no batch is made before the
   }
   t.equal(made, before, 'nobody reads, so nothing is made')
   socket.resume()
-  await until(() => made > before + 20)
+  await waitUntil(() => made > before + 20)
 })
 
 t.test('what is no report, no batch and no position is refused by its name, and no value is repeated', async t => {
@@ -200,7 +200,7 @@ t.test('what is no report, no batch and no position is refused by its name, and 
       headers: { ...headers, 'content-type': 'application/json' },
       payload: typeof payload === 'string' ? payload : JSON.stringify(payload)
     })
-  const bad = [
+  const invalid = [
     [400, '/report', 'not json'],
     [400, '/report', {}],
     [400, '/report', []],
@@ -216,7 +216,7 @@ t.test('what is no report, no batch and no position is refused by its name, and 
     [400, '/usage', { sneaky: true }],
     [413, '/usage', 'x'.repeat(2_100_000)]
   ] as const
-  for (const [status, path, payload] of bad) {
+  for (const [status, path, payload] of invalid) {
     const response = await send(path, payload)
     t.equal(response.statusCode, status, `${path} ${JSON.stringify(payload).slice(0, 80)}`)
     t.notMatch(response.body, /sneaky</)
@@ -289,12 +289,12 @@ t.test(
 t.test('neither token nor hash nor query stands in the log', async t => {
   const { url, token, createKey, lines } = await startControlPlane(t)
   const { keyId } = await createKey()
-  const link = remoteLink({ url, token })
-  const { follower, replica } = following(t, link.feed)
+  const link = createRemoteLink({ url, token })
+  const { follower, replica } = startFollower(t, link.feed)
   await follower.caughtUp
-  await link.report({ ...report, position: replica.position(), checks: {} })
+  await link.report({ ...report, position: replica.readPosition(), checks: {} })
   await link.close()
-  await until(() => lines.some(line => line.includes('disconnected from the change feed')))
+  await waitUntil(() => lines.some(line => line.includes('disconnected from the change feed')))
   t.match(lines.join(''), /"gateway":"a gateway"/)
   for (const secret of [token, 'feedId', 'seq=', keyId]) t.notMatch(lines.join(''), secret)
 })

@@ -1,18 +1,20 @@
 import fastify from 'fastify'
 import t, { type Test } from 'tap'
 import { linkRoutes } from '../../src/control-plane/sync/routes.js'
-import { remoteLink } from '../../src/control-plane/sync/remote.js'
+import { createRemoteLink } from '../../src/control-plane/sync/remote.js'
 import { receiverCalls } from '../../src/control-plane/sync/receiver-messages.js'
 import type { SubscriptionDraft, Subscriptions } from '../../src/events/subscriptions/subscription.js'
 import type { Webhooks } from '../../src/events/webhooks/webhook.js'
-import { inFile } from '../control-store/databases.js'
-import { webhookScene } from '../control-store/webhooks-contract.js'
+import { makeFileDatabase } from '../control-store/databases.js'
+import { openWebhookStore } from '../control-store/webhooks-contract.js'
 import { startControlPlane } from './control-plane.js'
 
 const url = 'https://files.example.org/hook'
 
 /** The webhooks of a control store, as a gateway in another process has them. */
-async function overLink (t: Test, receivers: { readonly webhooks: Webhooks, readonly subscriptions: Subscriptions }) {
+async function createLinkedWebhooks (
+  t: Test, receivers: { readonly webhooks: Webhooks, readonly subscriptions: Subscriptions }
+) {
   const app = fastify()
   await app.register(linkRoutes, {
     prefix: '/control/v1/link',
@@ -27,14 +29,14 @@ async function overLink (t: Test, receivers: { readonly webhooks: Webhooks, read
     gatewayWith: async () => 'one'
   } as never)
   t.teardown(() => app.close())
-  const link = remoteLink({ url: await app.listen({ host: '127.0.0.1', port: 0 }), token: 'cg_gateway_x' })
+  const link = createRemoteLink({ url: await app.listen({ host: '127.0.0.1', port: 0 }), token: 'cg_gateway_x' })
   t.teardown(() => link.close())
   return link
 }
 
 t.test('over the link, every call does what it does in the control store', async t => {
-  const { store, owner, append } = await webhookScene(t, inFile)
-  const { webhooks } = await overLink(t, store)
+  const { store, owner, append } = await openWebhookStore(t, makeFileDatabase)
+  const { webhooks } = await createLinkedWebhooks(t, store)
   // A caller of the gateway is more than a scope.
   const caller = { ...owner, keyId: 'key-a', scopes: ['*'] }
   const { secret, ...made } = await webhooks.create({ url, types: ['patients.*'], description: 'x' }, caller)
@@ -52,8 +54,8 @@ t.test('over the link, every call does what it does in the control store', async
 })
 
 t.test('a refusal of the control plane arrives as it is, and what is worse as a failure that clients may see', async t => {
-  const { store, owner, otherTenant } = await webhookScene(t, inFile)
-  const { webhooks } = await overLink(t, store)
+  const { store, owner, otherTenant } = await openWebhookStore(t, makeFileDatabase)
+  const { webhooks } = await createLinkedWebhooks(t, store)
   const { id } = await store.webhooks.create({ url }, { ...owner, tenantId: otherTenant })
   await t.rejects(webhooks.find(id, owner), { name: 'ControlError', reason: 'missing' } as object as Error)
   await t.rejects(webhooks.create({ url: 'http://a.example' }, owner), { reason: 'invalid', field: 'url' } as object as Error)
@@ -63,7 +65,7 @@ t.test('a refusal of the control plane arrives as it is, and what is worse as a 
 
 t.test('webhooks are for good tokens of gateways alone, and what is no call is refused', async t => {
   const { app, token } = await startControlPlane(t)
-  const ask = async (name: string, payload: unknown, { secret = token, path = 'webhooks' } = {}) =>
+  const postCall = async (name: string, payload: unknown, { secret = token, path = 'webhooks' } = {}) =>
     (await app.inject({
       method: 'POST',
       url: `/control/v1/link/${path}/${name}`,
@@ -71,8 +73,8 @@ t.test('webhooks are for good tokens of gateways alone, and what is no call is r
       payload: JSON.stringify(payload)
     })).statusCode
   for (const [path, name] of receiverCalls) {
-    t.equal(await ask(name, [], { path, secret: 'cg_gateway_wrong' }), 401, name)
-    t.equal(await ask(name, [], { path }), 400, name)
+    t.equal(await postCall(name, [], { path, secret: 'cg_gateway_wrong' }), 401, name)
+    t.equal(await postCall(name, [], { path }), 400, name)
   }
   const scope = { tenantId: 'org-a', mode: 'test' }
   const owner = { ...scope, by: 'key:a' }
@@ -85,12 +87,12 @@ t.test('webhooks are for good tokens of gateways alone, and what is no call is r
     ['deliveries', ['whk_a', scope, { count: 101 }]],
     ['resend', ['whk_a', owner, 'yesterday']],
     ['change', ['whk_a', owner, {}]]
-  ] as const) t.equal(await ask(name, payload), 400, `${name} ${JSON.stringify(payload)}`)
+  ] as const) t.equal(await postCall(name, payload), 400, `${name} ${JSON.stringify(payload)}`)
 })
 
 t.test('over the link, every call of subscriptions does what it does in the control store', async t => {
-  const { store, owner, append } = await webhookScene(t, inFile)
-  const { subscriptions } = await overLink(t, store)
+  const { store, owner, append } = await openWebhookStore(t, makeFileDatabase)
+  const { subscriptions } = await createLinkedWebhooks(t, store)
   const caller = { ...owner, keyId: 'key-a', scopes: ['*'] }
   const draft: SubscriptionDraft = {
     type: 'Patient',

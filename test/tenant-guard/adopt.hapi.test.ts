@@ -1,5 +1,5 @@
 import t from 'tap'
-import { realBackend } from '../harness/backend.js'
+import { requireRealBackend } from '../harness/backend.js'
 import { adoptContract } from './adopt-contract.js'
 
-await adoptContract(t, realBackend().url, 2_600)
+await adoptContract(t, requireRealBackend().url, 2_600)

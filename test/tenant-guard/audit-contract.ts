@@ -3,28 +3,28 @@ import { decorateBackend } from '../../src/backends/decorate.js'
 import type { FhirResource, StoredResource } from '../../src/mappings/fhir.js'
 import { scanAll } from '../../src/operator/ownership-scan/walk.js'
 import { newTenant } from './guarded.js'
-import { auditOf, existing, operatorsBackend, tenantSystem } from './operator.js'
+import { runAudit, openExistingServer, createOperatorBackend, tenantSystem } from './operator.js'
 
 const patient: FhirResource = { resourceType: 'Patient' }
 const observation = (subject: string, more: object = {}): FhirResource =>
   ({ resourceType: 'Observation', status: 'final', code: { text: 'x' }, subject: { reference: subject }, ...more })
-const reference = ({ resourceType, id }: StoredResource): string => `${resourceType}/${id}`
+const toReference = ({ resourceType, id }: StoredResource): string => `${resourceType}/${id}`
 
 /**
  * What an audit must find on any FHIR server. Other tests may use the server meanwhile. @param many records of a large
  * walk
  */
 export async function auditContract (t: Test, baseUrl: string, many: number): Promise<void> {
-  const backend = operatorsBackend(baseUrl)
+  const backend = createOperatorBackend(baseUrl)
   t.teardown(() => backend.close())
 
   await t.test(
     'an audit finds each record without one clear tenant, and nothing wrong with one that has it',
     async t => {
       const [a, b] = [newTenant(), newTenant()]
-      const server = existing(baseUrl)
+      const server = openExistingServer(baseUrl)
       const none = await server.plant(patient)
-      const marked = await server.plant(patient, [`${tenantSystem}:idempotency`, 'k1'])
+      const idempotencyTagged = await server.plant(patient, [`${tenantSystem}:idempotency`, 'k1'])
       const two = await server.plant(patient, [tenantSystem, a], [tenantSystem, b])
       const upper = await server.plant(patient, [tenantSystem.toUpperCase(), a])
       const alike = await server.plant(patient, [tenantSystem, a], [`${tenantSystem}\u200b`, b])
@@ -32,15 +32,15 @@ export async function auditContract (t: Test, baseUrl: string, many: number): Pr
         await server.plant(patient, [tenantSystem, a]),
         await server.plant(patient, [tenantSystem, b], [`${tenantSystem}:idempotency`, 'k1'])
       ]
-      const found = await auditOf(backend, ['Patient'])
+      const found = await runAudit(backend, ['Patient'])
       t.same(
-        foundOf(found, [none, marked, two, upper, alike, ...clean]),
+        filterFindings(found, [none, idempotencyTagged, two, upper, alike, ...clean]),
         [
-          `no-tag ${reference(none)}`,
-          `no-tag ${reference(marked)}`,
-          `several-tags ${reference(two)}`,
-          `unclear-tag ${reference(upper)}`,
-          `several-tags ${reference(alike)}`
+          `no-tag ${toReference(none)}`,
+          `no-tag ${toReference(idempotencyTagged)}`,
+          `several-tags ${toReference(two)}`,
+          `unclear-tag ${toReference(upper)}`,
+          `several-tags ${toReference(alike)}`
         ].sort()
       )
     }
@@ -48,18 +48,18 @@ export async function auditContract (t: Test, baseUrl: string, many: number): Pr
 
   await t.test('an audit finds each reference of a tenant to what is not its own', async t => {
     const [a, b] = [newTenant(), newTenant()]
-    const server = existing(baseUrl)
+    const server = openExistingServer(baseUrl)
     const [own, foreign, nobodys] = [
       await server.plant(patient, [tenantSystem, a]),
       await server.plant(patient, [tenantSystem, b]),
       await server.plant(patient)
     ]
-    const clean = await server.plant(observation(reference(own), { derivedFrom: undefined }), [tenantSystem, a])
-    const crossing = await server.plant(observation(reference(foreign)), [tenantSystem, a])
-    const toNobodys = await server.plant(observation(reference(nobodys)), [tenantSystem, a])
+    const clean = await server.plant(observation(toReference(own), { derivedFrom: undefined }), [tenantSystem, a])
+    const crossing = await server.plant(observation(toReference(foreign)), [tenantSystem, a])
+    const toNobodys = await server.plant(observation(toReference(nobodys)), [tenantSystem, a])
     const inExtension = await server.plant(
-      observation(reference(own), {
-        extension: [{ url: 'http://x.example', valueReference: { reference: reference(foreign) } }]
+      observation(toReference(own), {
+        extension: [{ url: 'http://x.example', valueReference: { reference: toReference(foreign) } }]
       }),
       [tenantSystem, a]
     )
@@ -68,22 +68,22 @@ export async function auditContract (t: Test, baseUrl: string, many: number): Pr
       contained: [{ ...observation(to), id: 'c' }],
       hasMember: [{ reference: '#c' }]
     })
-    const dangling = await server.plant(observation(reference(own), contained('Patient/never-was')), [tenantSystem, a])
+    const dangling = await server.plant(observation(toReference(own), contained('Patient/never-was')), [tenantSystem, a])
     const absolute = await server.plant(
-      observation(reference(own), contained('https://other.example/fhir/Patient/1')),
+      observation(toReference(own), contained('https://other.example/fhir/Patient/1')),
       [tenantSystem, a]
     )
-    const nobodysOwn = await server.plant(observation(reference(foreign)))
-    const found = await auditOf(backend, ['Patient', 'Observation'])
+    const nobodysOwn = await server.plant(observation(toReference(foreign)))
+    const found = await runAudit(backend, ['Patient', 'Observation'])
     t.same(
-      foundOf(found, [own, clean, crossing, toNobodys, inExtension, dangling, absolute, nobodysOwn]),
+      filterFindings(found, [own, clean, crossing, toNobodys, inExtension, dangling, absolute, nobodysOwn]),
       [
-        `foreign-reference ${reference(crossing)} Observation.subject ${reference(foreign)} ${a} ${b}`,
-        `untagged-reference ${reference(toNobodys)} Observation.subject ${reference(nobodys)} ${a} -`,
-        `foreign-reference ${reference(inExtension)} Observation.extension[0].valueReference ${reference(foreign)} ${a} ${b}`,
-        `dangling-reference ${reference(dangling)} Observation.contained[0].subject Patient/never-was ${a} -`,
-        `outside-reference ${reference(absolute)} Observation.contained[0].subject - ${a} -`,
-        `no-tag ${reference(nobodysOwn)}`
+        `foreign-reference ${toReference(crossing)} Observation.subject ${toReference(foreign)} ${a} ${b}`,
+        `untagged-reference ${toReference(toNobodys)} Observation.subject ${toReference(nobodys)} ${a} -`,
+        `foreign-reference ${toReference(inExtension)} Observation.extension[0].valueReference ${toReference(foreign)} ${a} ${b}`,
+        `dangling-reference ${toReference(dangling)} Observation.contained[0].subject Patient/never-was ${a} -`,
+        `outside-reference ${toReference(absolute)} Observation.contained[0].subject - ${a} -`,
+        `no-tag ${toReference(nobodysOwn)}`
       ].sort(),
       "and the references of what belongs to nobody are nobody's"
     )
@@ -91,35 +91,35 @@ export async function auditContract (t: Test, baseUrl: string, many: number): Pr
 
   await t.test('an audit of one type looks up the records of others', async t => {
     const [a, b] = [newTenant(), newTenant()]
-    const server = existing(baseUrl)
+    const server = openExistingServer(baseUrl)
     const [own, foreign] = [
       await server.plant(patient, [tenantSystem, a]),
       await server.plant(patient, [tenantSystem, b])
     ]
     const [clean, crossing] = [
-      await server.plant(observation(reference(own)), [tenantSystem, a]),
-      await server.plant(observation(reference(foreign)), [tenantSystem, a])
+      await server.plant(observation(toReference(own)), [tenantSystem, a]),
+      await server.plant(observation(toReference(foreign)), [tenantSystem, a])
     ]
-    t.same(foundOf(await auditOf(backend, ['Observation']), [clean, crossing]), [
-      `foreign-reference ${reference(crossing)} Observation.subject ${reference(foreign)} ${a} ${b}`
+    t.same(filterFindings(await runAudit(backend, ['Observation']), [clean, crossing]), [
+      `foreign-reference ${toReference(crossing)} Observation.subject ${toReference(foreign)} ${a} ${b}`
     ])
   })
 
   await t.test('a reference that came or went while the audit ran is no finding', async t => {
     const a = newTenant()
-    const server = existing(baseUrl)
+    const server = openExistingServer(baseUrl)
     const own = await server.plant(patient, [tenantSystem, a])
-    const stray = await server.plant(observation(reference(await server.plant(patient))), [tenantSystem, a])
-    let late: StoredResource | undefined
+    const stray = await server.plant(observation(toReference(await server.plant(patient))), [tenantSystem, a])
+    let added: StoredResource | undefined
     // Patients were walked over before observations, so the one that this refers to was not met.
     const whileWalking = once(async () => {
-      late = await server.plant(observation(reference(await server.plant(patient, [tenantSystem, a]))), [
+      added = await server.plant(observation(toReference(await server.plant(patient, [tenantSystem, a]))), [
         tenantSystem,
         a
       ])
     })
     const afterWalking = once(async () => {
-      await server.send('PUT', reference(stray), { ...stray, subject: { reference: reference(own) } })
+      await server.send('PUT', toReference(stray), { ...stray, subject: { reference: toReference(own) } })
     })
     const watched = decorateBackend(backend, {
       send: async request => {
@@ -128,17 +128,17 @@ export async function auditContract (t: Test, baseUrl: string, many: number): Pr
         return backend.send(request)
       }
     })
-    const found = await auditOf(watched, ['Patient', 'Observation'])
-    t.same(foundOf(found, [late!, stray]), [])
+    const found = await runAudit(watched, ['Patient', 'Observation'])
+    t.same(filterFindings(found, [added!, stray]), [])
   })
 
   await t.test(
     `a walk over ${many} records in small pages meets each record that stays, while others write`,
     { timeout: 600_000 },
     async t => {
-      const server = existing(baseUrl)
+      const server = openExistingServer(baseUrl)
       await server.plantAll(Array.from({ length: many }, (_, at) => ({ ...patient, name: [{ family: `F${at}` }] })))
-      const before = await server.all('Patient')
+      const before = await server.listAll('Patient')
       t.equal(before.length, many)
       const seen = new Map<string, number>()
       let pages = 0
@@ -185,7 +185,7 @@ function once (work: () => Promise<void>): () => Promise<void> {
 }
 
 /** The findings about these records alone, sorted: the server may hold others'. */
-function foundOf (found: readonly string[], records: readonly StoredResource[]): string[] {
-  const names = new Set(records.map(reference))
+function filterFindings (found: readonly string[], records: readonly StoredResource[]): string[] {
+  const names = new Set(records.map(toReference))
   return found.filter(line => names.has(line.split(' ')[1]!)).sort()
 }

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { realBackend } from '../harness/backend.js'
+import { requireRealBackend } from '../harness/backend.js'
 import { auditContract } from './audit-contract.js'
 
-await auditContract(t, realBackend().url, 1_200)
+await auditContract(t, requireRealBackend().url, 1_200)

@@ -3,12 +3,12 @@ import { randomBytes } from 'node:crypto'
 import fc from 'fast-check'
 import t from 'tap'
 import { catalog, Failure } from '../../src/envelope/failures.js'
-import { filtersHash, createCursors } from '../../src/tenant-guard/cursor.js'
+import { hashFilters, createCursors } from '../../src/tenant-guard/cursor.js'
 
-const place = { tenant: 'tenant-a', mode: 'test', datastore: 'hapi', route: 'patients', type: 'Patient' }
+const binding = { tenant: 'tenant-a', mode: 'test', datastore: 'hapi', route: 'patients', type: 'Patient' }
 const contents = {
   link: '?_getpages=3f2c&_getpagesoffset=20',
-  filters: filtersHash([['name', 'x']]),
+  filters: hashFilters([['name', 'x']]),
   count: 20,
   total: 61
 }
@@ -26,56 +26,56 @@ function isInvalid (error: unknown): boolean {
 }
 
 t.test('a cursor carries what was put in, shows nothing of it, and no two are alike', async t => {
-  const cursor = cursors.seal(contents, place)
-  t.strictSame(cursors.open(cursor, place), contents)
+  const cursor = cursors.seal(contents, binding)
+  t.strictSame(cursors.open(cursor, binding), contents)
   t.match(cursor, /^[A-Za-z0-9_-]+$/)
   t.notMatch(Buffer.from(cursor, 'base64url').toString('latin1'), /getpages|tenant|patients/)
-  t.not(cursors.seal(contents, place), cursor)
+  t.not(cursors.seal(contents, binding), cursor)
 })
 
 t.test('a cursor serves its tenant, mode, datastore, route and type, and no other', async () => {
-  const cursor = cursors.seal(contents, place)
-  for (const name of Object.keys(place)) {
-    throws(() => cursors.open(cursor, { ...place, [name]: 'other' }), isInvalid)
+  const cursor = cursors.seal(contents, binding)
+  for (const name of Object.keys(binding)) {
+    throws(() => cursors.open(cursor, { ...binding, [name]: 'other' }), isInvalid)
   }
-  throws(() => cursors.open(cursor, { ...place, tenant: 'tenant-a","test', mode: '' }), isInvalid)
+  throws(() => cursors.open(cursor, { ...binding, tenant: 'tenant-a","test', mode: '' }), isInvalid)
 })
 
 t.test('a cursor serves for fifty minutes', async t => {
-  const cursor = cursors.seal(contents, place)
+  const cursor = cursors.seal(contents, binding)
   now = new Date('2026-01-01T00:49:59Z')
-  t.strictSame(cursors.open(cursor, place), contents)
+  t.strictSame(cursors.open(cursor, binding), contents)
   now = new Date('2026-01-01T00:50:00Z')
-  throws(() => cursors.open(cursor, place), isInvalid)
+  throws(() => cursors.open(cursor, binding), isInvalid)
   now = new Date('2026-01-01T00:00:00Z')
 })
 
 t.test('a cursor of another key is refused, and a key of another length stops the start', async t => {
   throws(
-    () => createCursors({ key: randomBytes(32), now: () => now }).open(cursors.seal(contents, place), place),
+    () => createCursors({ key: randomBytes(32), now: () => now }).open(cursors.seal(contents, binding), binding),
     isInvalid
   )
   t.throws(() => createCursors({ key: randomBytes(16), now: () => now }), /32 bytes/)
 })
 
 t.test('every change to a cursor is refused: a flipped bit, another spelling, a piece, something longer', async () => {
-  const cursor = cursors.seal(contents, place)
+  const cursor = cursors.seal(contents, binding)
   const bytes = Buffer.from(cursor, 'base64url')
   for (let bit = 0; bit < bytes.length * 8; bit++) {
     const changed = Buffer.from(bytes)
     changed[bit >> 3]! ^= 1 << (bit & 7)
-    throws(() => cursors.open(changed.toString('base64url'), place), isInvalid)
+    throws(() => cursors.open(changed.toString('base64url'), binding), isInvalid)
   }
   for (let at = 0; at < cursor.length; at++) {
     for (const character of 'AZaz09-_+/= %') {
       if (character !== cursor[at]) {
-        throws(() => cursors.open(cursor.slice(0, at) + character + cursor.slice(at + 1), place), isInvalid)
+        throws(() => cursors.open(cursor.slice(0, at) + character + cursor.slice(at + 1), binding), isInvalid)
       }
     }
-    throws(() => cursors.open(cursor.slice(0, at), place), isInvalid)
+    throws(() => cursors.open(cursor.slice(0, at), binding), isInvalid)
   }
   for (const odd of [`${cursor}=`, `${cursor}A`, ` ${cursor}`, `${cursor}\n`, cursor + cursor, cursor.repeat(200)]) {
-    throws(() => cursors.open(odd, place), isInvalid)
+    throws(() => cursors.open(odd, binding), isInvalid)
   }
 })
 
@@ -88,14 +88,14 @@ t.test('no text is a cursor', async () => {
         fc.uint8Array().map(bytes => Buffer.from(bytes).toString('base64url'))
       ),
       text => {
-        throws(() => cursors.open(text, place), isInvalid)
+        throws(() => cursors.open(text, binding), isInvalid)
       }
     )
   )
 })
 
 t.test('filters are the same in any order, and others when anything differs', async t => {
-  t.equal(filtersHash([['a', '1'], ['b', '2']]), filtersHash([['b', '2'], ['a', '1']]))
+  t.equal(hashFilters([['a', '1'], ['b', '2']]), hashFilters([['b', '2'], ['a', '1']]))
   const others = [
     [],
     [['a', '1']],
@@ -121,7 +121,7 @@ t.test('filters are the same in any order, and others when anything differs', as
           ['a', '1'],
           ['b', '2']
         ] as const
-      ].map(filters => filtersHash(filters))
+      ].map(filters => hashFilters(filters))
     ).size,
     others.length + 1
   )

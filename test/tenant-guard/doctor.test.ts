@@ -6,7 +6,7 @@ import { HttpBackend } from '../../src/backends/http-backend.js'
 import { Failure } from '../../src/envelope/failures.js'
 import type { ServerBehaviour } from '../../src/sandbox/server-behaviour.js'
 import { checks, runChecks, type Examination } from '../../src/operator/server-check/examine.js'
-import { fhirServer, tenantSystem, type FhirServer } from '../harness/fhir-server.js'
+import { createFhirClient, tenantSystem, type FhirServer } from '../harness/fhir-server.js'
 import { startTestSandbox } from '../harness/sandbox.js'
 import { unlikeHapi } from '../harness/non-hapi-server.js'
 
@@ -16,16 +16,16 @@ type Between = (send: Send, baseUrl: string) => Send
 
 interface Ward {
   readonly server: FhirServer
-  readonly examined: (between?: Between, signal?: AbortSignal) => Promise<Examination>
+  readonly examine: (between?: Between, signal?: AbortSignal) => Promise<Examination>
 }
 
-async function ward (t: Test, manners: Partial<ServerBehaviour> = {}): Promise<Ward> {
+async function startWard (t: Test, manners: Partial<ServerBehaviour> = {}): Promise<Ward> {
   const sandbox = await startTestSandbox(t, manners)
   const http = new HttpBackend({ name: 'datastore', baseUrl: sandbox.url, retryPauseMs: 1 })
   t.after(() => http.close())
   return {
-    server: fhirServer(sandbox.url),
-    examined: (between = send => send, signal) => {
+    server: createFhirClient(sandbox.url),
+    examine: (between = send => send, signal) => {
       const backend = decorateBackend(http, { send: between(request => http.send(request), http.baseUrl) })
       return runChecks({
         backend,
@@ -39,12 +39,12 @@ async function ward (t: Test, manners: Partial<ServerBehaviour> = {}): Promise<W
   }
 }
 
-const statesOf = ({ findings }: Examination): Record<string, string> =>
+const toStates = ({ findings }: Examination): Record<string, string> =>
   Object.fromEntries(findings.map(({ name, state }) => [name, state]))
-const faultsOf = (examination: Examination): Record<string, string> =>
-  Object.fromEntries(Object.entries(statesOf(examination)).filter(([, state]) => state !== 'works'))
+const toFaults = (examination: Examination): Record<string, string> =>
+  Object.fromEntries(Object.entries(toStates(examination)).filter(([, state]) => state !== 'works'))
 
-async function countsOf ({ send }: FhirServer): Promise<number[]> {
+async function countRecords ({ send }: FhirServer): Promise<number[]> {
   return await Promise.all(
     ['Patient', 'Observation', 'Subscription'].map(
       async type => (await send('GET', `${type}?_summary=count`)).body.total
@@ -55,24 +55,24 @@ async function countsOf ({ send }: FhirServer): Promise<number[]> {
 t.test(
   'a server with what the gateway relies on is found so, and holds nothing of the examination afterwards',
   async t => {
-    const { server, examined } = await ward(t)
+    const { server, examine } = await startWard(t)
     const { id } = await server.store('clinic', { resourceType: 'Patient' })
     const before = await server.read('Patient', id)
-    const examination = await examined()
-    t.strictSame(faultsOf(examination), { everything: 'degraded', validate: 'degraded', export: 'degraded' })
+    const examination = await examine()
+    t.strictSame(toFaults(examination), { everything: 'degraded', validate: 'degraded', export: 'degraded' })
     t.equal(examination.findings.length, checks.length)
     t.strictSame(examination.left, [])
     t.ok(examination.stored > 20)
     t.match(examination.capabilities, { software: 'clinigate sandbox', fhirVersion: '4.0.1' })
-    t.strictSame(await countsOf(server), [1, 0, 0])
+    t.strictSame(await countRecords(server), [1, 0, 0])
     t.strictSame(await server.read('Patient', id), before)
   }
 )
 
 t.test('on a server unlike HAPI what is less is told, with what the gateway does then', async t => {
-  const { server, examined } = await ward(t, unlikeHapi)
-  const examination = await examined()
-  t.strictSame(faultsOf(examination), {
+  const { server, examine } = await startWard(t, unlikeHapi)
+  const examination = await examine()
+  t.strictSame(toFaults(examination), {
     'write-shows-record': 'degraded',
     totals: 'degraded',
     'references-checked': 'degraded',
@@ -84,7 +84,7 @@ t.test('on a server unlike HAPI what is less is told, with what the gateway does
   t.ok(examination.findings.every(({ state, gateway, change }) => state === 'works' || (gateway && change)))
   t.match(examination.findings.find(({ name }) => name === 'tags-on-update')?.detail, /are removed/)
   t.match(examination.findings.find(({ name }) => name === 'pages')?.detail, /identified by a token/)
-  t.strictSame(await countsOf(server), [0, 0, 0])
+  t.strictSame(await countRecords(server), [0, 0, 0])
 })
 
 const lacking: ReadonlyArray<
@@ -108,58 +108,61 @@ const lacking: ReadonlyArray<
 
 for (const [what, manners, name, detail] of lacking) {
   t.test(`a server that ${what} is told so, works with less, and is left clean`, async t => {
-    const { server, examined } = await ward(t, manners)
-    const { findings, left } = await examined()
+    const { server, examine } = await startWard(t, manners)
+    const { findings, left } = await examine()
     const { state, gateway, change, ...found } = findings.find(finding => finding.name === name)!
     t.match([state, found.detail, gateway, change], ['degraded', detail, /\w/, /\w/])
     t.notOk(findings.some(({ state }) => state === 'blocks'))
-    t.strictSame([left, await countsOf(server)], [[], [0, 0, 0]])
+    t.strictSame([left, await countRecords(server)], [[], [0, 0, 0]])
   })
 }
 
-const without = (header: string): Between => send => request => {
+const withoutHeader = (header: string): Between => send => request => {
   const { [header]: _, ...headers } = request.headers ?? {}
   return send({ ...request, headers })
 }
 
-const rewritten = (change: (text: string, baseUrl: string) => string): Between => (send, baseUrl) => async request => {
-  const response = await send(request)
-  return { ...response, body: change(response.body, baseUrl) }
-}
+const rewriteBody =
+  (change: (text: string, baseUrl: string) => string): Between =>
+    (send, baseUrl) =>
+      async request => {
+        const response = await send(request)
+        return { ...response, body: change(response.body, baseUrl) }
+      }
 
 /** A server that looks at If-Match before it waits for another update, and not afterwards. */
-const racing: Between = send => {
-  let underWay = 0
+const raceUpdates: Between = send => {
+  let pending = 0
   return async request => {
     if (request.method !== 'PUT') return await send(request)
     try {
-      return await (underWay++ > 0 ? without('if-match')(send, '') : send)(request)
+      return await (pending++ > 0 ? withoutHeader('if-match')(send, '') : send)(request)
     } finally {
-      underWay--
+      pending--
     }
   }
 }
 
 const faulty: ReadonlyArray<readonly [what: string, between: Between, names: readonly string[]]> = [
-  ['passes over If-Match', without('if-match'), ['if-match']],
-  ['performs several updates of one version that come at the same moment', racing, ['if-match']],
-  ['passes over If-None-Exist', without('if-none-exist'), ['conditional-create']],
+  ['passes over If-Match', withoutHeader('if-match'), ['if-match']],
+  ['performs several updates of one version that come at the same moment', raceUpdates, ['if-match']],
+  ['passes over If-None-Exist', withoutHeader('if-none-exist'), ['conditional-create']],
   [
     'links its pages to another address',
-    rewritten((text, baseUrl) => text.replaceAll(`"url":"${baseUrl}/`, '"url":"http://fhir.internal:8080/fhir/')),
+    rewriteBody((text, baseUrl) => text.replaceAll(`"url":"${baseUrl}/`, '"url":"http://fhir.internal:8080/fhir/')),
     ['pages']
   ],
   [
     'is of another version of FHIR',
-    rewritten(text => text.replace('"fhirVersion":"4.0.1"', '"fhirVersion":"5.0.0"')),
+    rewriteBody(text => text.replace('"fhirVersion":"4.0.1"', '"fhirVersion":"5.0.0"')),
     ['statement']
   ],
   [
     'shows references with another address than the configured one',
-    rewritten(text => text.replaceAll('"reference":"Patient/', '"reference":"http://fhir.internal:8080/fhir/Patient/')),
+    rewriteBody(text => text.replaceAll('"reference":"Patient/', '"reference":"http://fhir.internal:8080/fhir/Patient/')),
     ['references-shown']
   ],
-  ['drops tags', rewritten(text => text.replaceAll(/"tag":\[.*?\]/g, '"tag":[]')), ['create']],
+  ['drops tags', rewriteBody(text => text.replaceAll(/"tag":\[.*?\]/g, '"tag":[]')), ['create']],
   [
     'performs half of a transaction',
     send => async request => {
@@ -179,32 +182,32 @@ const faulty: ReadonlyArray<readonly [what: string, between: Between, names: rea
 
 for (const [what, between, names] of faulty) {
   t.test(`a server that ${what} is in the way, and is left clean`, async t => {
-    const { server, examined } = await ward(t)
-    const examination = await examined(between)
+    const { server, examine } = await startWard(t)
+    const examination = await examine(between)
     t.strictSame(
-      Object.entries(statesOf(examination))
+      Object.entries(toStates(examination))
         .filter(([, state]) => state === 'blocks')
         .map(([name]) => name),
       names
     )
-    t.strictSame(await countsOf(server), [0, 0, 0])
+    t.strictSame(await countRecords(server), [0, 0, 0])
     t.strictSame(examination.left, [])
   })
 }
 
 t.test('on a server that passes over tags in searches, nothing but what the examination stored is deleted', async t => {
-  const { server, examined } = await ward(t)
+  const { server, examine } = await startWard(t)
   const ids = await server.storeAll('clinic', [{ resourceType: 'Patient' }, { resourceType: 'Observation' }])
-  const examination = await examined(
+  const examination = await examine(
     send => request => send({ ...request, path: request.path.replaceAll(/([?&])_tag=[^&]*&?/g, '$1') })
   )
-  t.equal(statesOf(examination)['tag-search'], 'blocks')
-  t.strictSame(await countsOf(server), [1, 1, 0])
+  t.equal(toStates(examination)['tag-search'], 'blocks')
+  t.strictSame(await countRecords(server), [1, 1, 0])
   t.equal((await server.read('Patient', ids[0]!)).id, ids[0])
 })
 
 t.test('a server that refuses the credential, or does not answer, ends the examination at once', async t => {
-  const { examined } = await ward(t)
+  const { examine } = await startWard(t)
   for (const [failure, detail] of [
     [
       new Failure('BACKEND_ERROR', { cause: { status: 401, reason: "the gateway's credential was rejected" } }),
@@ -212,7 +215,7 @@ t.test('a server that refuses the credential, or does not answer, ends the exami
     ],
     [new Failure('BACKEND_UNAVAILABLE', { cause: new Error('x') }), /it does not answer/]
   ] as const) {
-    const { findings, stored, left } = await examined(() => async () => {
+    const { findings, stored, left } = await examine(() => async () => {
       throw failure
     })
     t.match(findings, [{ name: 'reachable', state: 'blocks', detail }])
@@ -222,7 +225,7 @@ t.test('a server that refuses the credential, or does not answer, ends the exami
 
 // It said "it does not answer (UNABLE_TO_VERIFY_LEAF_SIGNATURE)" and advised to look at the URL and auth.
 t.test('a server whose certificate, name or credential is wrong is reported with the setting to change', async t => {
-  const { examined } = await ward(t)
+  const { examine } = await startWard(t)
   for (const [code, detail, change] of [
     ['CERT_HAS_EXPIRED', 'its certificate has expired', /Renew/],
     ['UNABLE_TO_VERIFY_LEAF_SIGNATURE', 'its certificate is not trusted', /caFile/],
@@ -231,7 +234,7 @@ t.test('a server whose certificate, name or credential is wrong is reported with
     ['ENOTFOUND', 'its host name is unknown', /name service/]
   ] as const) {
     const cause = Object.assign(new Error('x'), { code })
-    const { findings } = await examined(() => async () => {
+    const { findings } = await examine(() => async () => {
       throw new Failure('BACKEND_UNAVAILABLE', { cause })
     })
     t.match(findings, [{ name: 'reachable', detail: `it does not answer (${detail}: ${code})`, change }])
@@ -239,32 +242,32 @@ t.test('a server whose certificate, name or credential is wrong is reported with
 })
 
 t.test('an examination that fails or is ended midway cleans up all the same', async t => {
-  const { server, examined } = await ward(t)
+  const { server, examine } = await startWard(t)
   let sent = 0
-  const failing = await examined(send => async request => {
+  const failing = await examine(send => async request => {
     if (++sent > 60 && request.method === 'POST') throw new Failure('BACKEND_ERROR', { cause: new Error('x') })
     return await send(request)
   })
-  t.ok(Object.values(statesOf(failing)).includes('blocks'))
-  t.strictSame([failing.left, await countsOf(server)], [[], [0, 0, 0]])
+  t.ok(Object.values(toStates(failing)).includes('blocks'))
+  t.strictSame([failing.left, await countRecords(server)], [[], [0, 0, 0]])
   const interrupt = new AbortController()
-  const ended = await examined(send => request => {
+  const ended = await examine(send => request => {
     if (request.path === 'Observation') interrupt.abort()
     return send(request)
   }, interrupt.signal)
   t.ok(ended.findings.length < checks.length)
-  t.strictSame([ended.left, await countsOf(server)], [[], [0, 0, 0]])
+  t.strictSame([ended.left, await countRecords(server)], [[], [0, 0, 0]])
 })
 
 t.test('records that cannot be deleted are named, and deleted by the next examination', async t => {
-  const { server, examined } = await ward(t)
-  const examination = await examined(send => request => {
+  const { server, examine } = await startWard(t)
+  const examination = await examine(send => request => {
     if (request.method === 'DELETE') throw new Failure('BACKEND_ERROR', { cause: { status: 500 } })
     return send(request)
   })
   t.ok(examination.left.length > 20)
   t.ok(examination.left.every(record => /^(Patient|Observation|Subscription)\//.test(record)))
-  t.not((await countsOf(server))[0], 0)
-  t.strictSame((await examined()).left, [])
-  t.strictSame(await countsOf(server), [0, 0, 0])
+  t.not((await countRecords(server))[0], 0)
+  t.strictSame((await examine()).left, [])
+  t.strictSame(await countRecords(server), [0, 0, 0])
 })

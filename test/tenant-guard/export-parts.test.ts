@@ -1,24 +1,24 @@
 import t from 'tap'
 import type { StoredResource } from '../../src/mappings/fhir.js'
-import { hasElement, mandatoryElements, resolveAliases } from '../../src/mappings/r4/elements.js'
+import { hasElement, listMandatoryElements, isMemberOfElement } from '../../src/mappings/r4/elements.js'
 import { compartments } from '../../src/mappings/r4/compartments.js'
 import {
-  compartmentOf, isInPatientCompartment, combineSearches, searchesOf
+  createCompartmentFilter, isInPatientCompartment, combineSearches, buildSearches
 } from '../../src/tenant-guard/export/searches.js'
 import { mergeSorted } from '../../src/tenant-guard/export/search-chunks.js'
 import type { ScanChunk } from '../../src/tenant-guard/reads/scan.js'
 import { isTenantType, resourceTypes } from '../../src/fhir/resource-types.js'
 
 t.test('filters that differ in one value are one search; others stay apart', async t => {
-  const one = (...searches: Array<Array<[string, string]>>) => combineSearches('Observation', searches)
-  t.strictSame(one([['status', 'final']], [['status', 'amended']]), [[['status', 'final,amended']]])
+  const combine = (...searches: Array<Array<[string, string]>>) => combineSearches('Observation', searches)
+  t.strictSame(combine([['status', 'final']], [['status', 'amended']]), [[['status', 'final,amended']]])
   t.strictSame(
-    one([['status', 'final']], [['status', 'final']], [['status', 'amended']]),
+    combine([['status', 'final']], [['status', 'final']], [['status', 'amended']]),
     [[['status', 'final,amended']]],
     'the same one twice is one'
   )
   t.strictSame(
-    one(
+    combine(
       [
         ['status', 'final'],
         ['code', 'a']
@@ -35,7 +35,7 @@ t.test('filters that differ in one value are one search; others stay apart', asy
       ]
     ]
   )
-  for (const apart of [
+  for (const searches of [
     [[['status', 'final']], [['code', 'a']]],
     [
       [
@@ -58,17 +58,17 @@ t.test('filters that differ in one value are one search; others stay apart', asy
       ]
     ],
     [[['nothing', '1']], [['nothing', '2']]]
-  ] as Array<Array<Array<[string, string]>>>) { t.strictSame(one(...apart), apart) }
+  ] as Array<Array<Array<[string, string]>>>) { t.strictSame(combine(...searches), searches) }
 })
 
 t.test(
   'the members of a small group are conditions of each search; those of a large one are looked for in each record',
   async t => {
     const request = { level: 'group', types: [], groupId: 'g' } as const
-    const [patients, observations] = searchesOf(request, ['Patient', 'Observation', 'Organization'], { members: ['a', 'b'] })
+    const [patients, observations] = buildSearches(request, ['Patient', 'Observation', 'Organization'], { members: ['a', 'b'] })
     t.strictSame(patients!.searches, [[['_id', 'a,b']], [['link', 'Patient/a,Patient/b']]])
     t.strictSame(observations!.searches, [[['subject', 'Patient/a,Patient/b']], [['performer', 'Patient/a,Patient/b']]])
-    const large = searchesOf(
+    const large = buildSearches(
       request,
       ['Observation'],
       { members: Array.from({ length: 51 }, (_, at) => `p${at}`) }
@@ -78,7 +78,7 @@ t.test(
       ['p3', 'p51'].map(id => large[0]!.isSelected!({ subject: { reference: `Patient/${id}` } })),
       [true, false]
     )
-    t.strictSame(searchesOf(request, ['Patient'], { members: [] }), [], 'a group without members has no records')
+    t.strictSame(buildSearches(request, ['Patient'], { members: [] }), [], 'a group without members has no records')
   }
 )
 
@@ -105,23 +105,23 @@ t.test('whether a record is in a patient\'s compartment is told by the elements 
     ['Observation', { subject: 'Patient/a', performer: 3 }, false]
   ]
   for (const [type, record, isIn] of cases) {
-    t.equal(compartmentOf(type, new Set(['a']))(record as {}), isIn, `${type} ${JSON.stringify(record)}`)
+    t.equal(createCompartmentFilter(type, new Set(['a']))(record as {}), isIn, `${type} ${JSON.stringify(record)}`)
   }
-  t.ok(compartmentOf('Observation')({ subject: { reference: 'Patient/anybody' } }))
+  t.ok(createCompartmentFilter('Observation')({ subject: { reference: 'Patient/anybody' } }))
   t.ok(compartments.includes('Patient'))
   // Of each of those types some element must lead to a patient, or no record of it would ever be exported.
   for (const type of [...resourceTypes].filter(type => isTenantType(type) && isInPatientCompartment(type))) {
-    t.ok(pathsLead(type), type)
+    t.ok(isReachedByPaths(type), type)
   }
 })
 
 /** Whether a record that refers to a patient by every path that R4 names is told to be in the compartment. */
-function pathsLead (type: string): boolean {
+function isReachedByPaths (type: string): boolean {
   const everywhere: unknown = new Proxy(
     {},
     { get: (_, name) => (name === 'reference' ? 'Patient/a' : name === 'id' ? 'b' : everywhere) }
   )
-  return compartmentOf(type, new Set(['a']))(everywhere as {})
+  return createCompartmentFilter(type, new Set(['a']))(everywhere as {})
 }
 
 const record = (id: string, at: number): StoredResource => ({
@@ -153,8 +153,8 @@ t.test('walks that meet the same records are one walk in the order of time, whic
 t.test(
   'an element is told by its name, a choice by each of its names, and the part of a primitive by that of the whole',
   async t => {
-    t.strictSame(mandatoryElements('Observation'), ['status', 'code'])
-    t.strictSame(mandatoryElements('Nothing'), [])
+    t.strictSame(listMandatoryElements('Observation'), ['status', 'code'])
+    t.strictSame(listMandatoryElements('Nothing'), [])
     for (const [element, member, is] of [
       ['status', 'status', true],
       ['birthDate', '_birthDate', true],
@@ -162,7 +162,7 @@ t.test(
       ['value[x]', 'value', false],
       ['value[x]', 'values', false],
       ['status', 'statusReason', false]
-    ] as const) { t.equal(resolveAliases(element, member), is, `${element} ${member}`) }
+    ] as const) { t.equal(isMemberOfElement(element, member), is, `${element} ${member}`) }
     for (const [type, name, has] of [
       ['Observation', 'value', true],
       ['Observation', 'valueQuantity', true],

@@ -1,11 +1,11 @@
 import t from 'tap'
-import { leaving } from '../jobs/interrupted.js'
+import { createInterruption } from '../jobs/interrupted.js'
 import type { Fault } from './exporting-server.js'
-import { requireWhole, faulty, linesOf, many, scene, tagged, tenantId } from './exporting-scene.js'
+import { requireComplete, createFault, readLines, buildTaggedLines, startScene, buildTaggedLine, tenantId } from './exporting-scene.js'
 import { system } from './guarded.js'
 
 t.test('the datastore is asked for each type by one filter with the tenant\'s tag, and for nothing else', async t => {
-  const { server, job } = await scene(t, {
+  const { server, job } = await startScene(t, {
     since: '2026-01-01T00:00:00Z',
     filters: { Patient: [[['family', 'x,Patient?active=true&_tag=y']]] }
   })
@@ -27,51 +27,51 @@ t.test('the datastore is asked for each type by one filter with the tenant\'s ta
 })
 
 t.test('files are joined by type, and the job tells their lines and bytes', async t => {
-  const place = await scene(t)
-  t.equal(await place.job.run(), 'ended')
-  requireWhole(t, place)
-  t.strictSame(place.job.job.files.map(({ name }) => name), ['Patient.ndjson', 'Observation.ndjson'])
-  t.strictSame(place.job.job.progress, { total: 760, processed: 760, failed: 0 })
+  const exportScene = await startScene(t)
+  t.equal(await exportScene.job.run(), 'ended')
+  requireComplete(t, exportScene)
+  t.strictSame(exportScene.job.job.files.map(({ name }) => name), ['Patient.ndjson', 'Observation.ndjson'])
+  t.strictSame(exportScene.job.job.progress, { total: 760, processed: 760, failed: 0 })
 })
 
 t.test('references that the datastore exports with its base URL are relative in the files', async t => {
-  const place = await scene(t)
-  const about = (reference: string) => tagged('Observation', 'o1', tenantId, { subject: { reference } })
-  place.server.files = [{ type: 'Observation', lines: [about(`${place.server.url}/Patient/p1`)] }]
-  t.equal(await place.job.run(), 'ended')
-  t.strictSame(linesOf(place.job, 'Observation'), [about('Patient/p1')])
+  const exportScene = await startScene(t)
+  const observationAbout = (reference: string) => buildTaggedLine('Observation', 'o1', tenantId, { subject: { reference } })
+  exportScene.server.files = [{ type: 'Observation', lines: [observationAbout(`${exportScene.server.url}/Patient/p1`)] }]
+  t.equal(await exportScene.job.run(), 'ended')
+  t.strictSame(readLines(exportScene.job, 'Observation'), [observationAbout('Patient/p1')])
 })
 
 t.test('an export that is broken off at any step, any number of times, loses no line and doubles none', async t => {
-  const place = await scene(t)
-  place.server.polls = 0
+  const exportScene = await startScene(t)
+  exportScene.server.polls = 0
   // After each portion, and no sooner than it must.
   for (const saveEveryMs of [0, Infinity]) {
-    const whole = place.again()
-    await whole.run({ saveEveryMs })
-    t.ok(whole.steps() > 5)
-    for (let breaksAt = 0; breaksAt <= whole.steps(); breaksAt++) {
-      const job = place.again()
+    const uninterrupted = exportScene.createJob()
+    await uninterrupted.run({ saveEveryMs })
+    t.ok(uninterrupted.steps() > 5)
+    for (let breaksAt = 0; breaksAt <= uninterrupted.steps(); breaksAt++) {
+      const job = exportScene.createJob()
       t.equal(
         await job.run({ breaksAt, saveEveryMs }),
-        breaksAt < whole.steps() ? 'broken off' : 'ended',
+        breaksAt < uninterrupted.steps() ? 'broken off' : 'ended',
         `at step ${breaksAt}`
       )
       for (let more = 1; await job.run({ breaksAt: more, saveEveryMs }) !== 'ended'; more++);
-      requireWhole(t, { ...place, job })
+      requireComplete(t, { ...exportScene, job })
     }
   }
 })
 
-const busy = (status: number) => (response: Parameters<Fault>[1]) => {
+const respondBusy = (status: number) => (response: Parameters<Fault>[1]) => {
   response.writeHead(status, { 'retry-after': '1' }).end()
 }
-const html = (response: Parameters<Fault>[1]): void => {
+const respondHtml = (response: Parameters<Fault>[1]): void => {
   response.writeHead(200, { 'content-type': 'text/html' }).end('<html>')
 }
-const halfABody = (response: Parameters<Fault>[1]): void => {
+const respondHalfBody = (response: Parameters<Fault>[1]): void => {
   response.writeHead(200, { 'content-type': 'application/fhir+ndjson', 'content-length': '99999' })
-  response.write(`${many('Patient', 0, 300).join('\n')}\n{"half`)
+  response.write(`${buildTaggedLines('Patient', 0, 300).join('\n')}\n{"half`)
   setTimeout(() => response.destroy(), 20)
 }
 
@@ -80,22 +80,22 @@ t.test(
   { timeout: 300_000 },
   async t => {
     for (const [name, fault] of [
-      ['429 to the kick-off', faulty(/^\/\$export$/, 1, busy(429))],
-      ['503 to a poll', faulty(/poll/, 1, busy(503))],
-      ['503 to a file', faulty(/^\/Binary\/0/, 1, busy(503))],
-      ['half a file', faulty(/^\/Binary\/0/, 2, halfABody)],
+      ['429 to the kick-off', createFault(/^\/\$export$/, 1, respondBusy(429))],
+      ['503 to a poll', createFault(/poll/, 1, respondBusy(503))],
+      ['503 to a file', createFault(/^\/Binary\/0/, 1, respondBusy(503))],
+      ['half a file', createFault(/^\/Binary\/0/, 2, respondHalfBody)],
       [
         'a broken connection',
-        faulty(/^\/Binary\/2/, 1, response => {
+        createFault(/^\/Binary\/2/, 1, response => {
           response.destroy()
         })
       ],
-      ['500 to a file', faulty(/^\/Binary\/1/, 1, busy(500))]
+      ['500 to a file', createFault(/^\/Binary\/1/, 1, respondBusy(500))]
     ] as const) {
-      const place = await scene(t)
-      place.server.fault = fault
-      t.equal(await place.job.run(), 'ended', name)
-      requireWhole(t, place)
+      const exportScene = await startScene(t)
+      exportScene.server.fault = fault
+      t.equal(await exportScene.job.run(), 'ended', name)
+      requireComplete(t, exportScene)
     }
   }
 )
@@ -105,51 +105,51 @@ t.test(
   { timeout: 300_000 },
   async t => {
     for (const [name, fault] of [
-      ['HTML in place of a state', faulty(/poll/, 1, html)],
-      ['HTML in place of a file', faulty(/^\/Binary\/2/, 1, html)],
+      ['HTML in place of a state', createFault(/poll/, 1, respondHtml)],
+      ['HTML in place of a file', createFault(/^\/Binary\/2/, 1, respondHtml)],
       [
         'a redirect of a file',
-        faulty(/^\/Binary\/0/, 1, response => {
+        createFault(/^\/Binary\/0/, 1, response => {
           response.writeHead(302, { location: 'http://127.0.0.1:1/' }).end()
         })
       ],
       [
         'a redirect of a state',
-        faulty(/poll/, 1, response => {
+        createFault(/poll/, 1, response => {
           response.writeHead(307, { location: 'http://127.0.0.1:1/' }).end()
         })
       ],
-      ['a refused credential', faulty(/^\/Binary\/0/, 1, busy(401))],
+      ['a refused credential', createFault(/^\/Binary\/0/, 1, respondBusy(401))],
       [
         'a line that ends in the midst',
-        faulty(/^\/Binary\/0/, 1, response => {
+        createFault(/^\/Binary\/0/, 1, response => {
           response
             .writeHead(200, { 'content-type': 'application/fhir+ndjson' })
-            .end(`${many('Patient', 0, 300).join('\n')}\n{"resourceType":`)
+            .end(`${buildTaggedLines('Patient', 0, 300).join('\n')}\n{"resourceType":`)
         })
       ],
       [
         'bytes that are no text',
-        faulty(/^\/Binary\/0/, 1, response => {
+        createFault(/^\/Binary\/0/, 1, response => {
           response
             .writeHead(200, { 'content-type': 'application/fhir+ndjson' })
             .end(Buffer.from([0x22, 0xff, 0x22, 0x0a]))
         })
       ]
     ] as const) {
-      const place = await scene(t)
-      place.server.fault = fault
-      await t.rejects(place.job.run(), { code: 'BACKEND_ERROR', status: 502 }, name)
-      t.equal(await place.job.run(), 'ended', name)
-      requireWhole(t, place)
-      t.equal(place.incidents.length, 0)
+      const exportScene = await startScene(t)
+      exportScene.server.fault = fault
+      await t.rejects(exportScene.job.run(), { code: 'BACKEND_ERROR', status: 502 }, name)
+      t.equal(await exportScene.job.run(), 'ended', name)
+      requireComplete(t, exportScene)
+      t.equal(exportScene.incidents.length, 0)
     }
   }
 )
 
 t.test('a line that is another\'s is an incident, and the export is the same as without it', async t => {
   const foreign: Array<[string, string]> = [
-    ["another's", tagged('Patient', 'x', 'another')],
+    ["another's", buildTaggedLine('Patient', 'x', 'another')],
     ['untagged', JSON.stringify({ resourceType: 'Patient', id: 'x', meta: {} })],
     [
       'of two tenants',
@@ -179,30 +179,30 @@ t.test('a line that is another\'s is an incident, and the export is the same as 
     ]
   ]
   for (const [name, line] of foreign) {
-    const without = await scene(t)
+    const without = await startScene(t)
     await without.job.run()
-    const place = await scene(t)
-    const own = place.server.files[2]!
+    const exportScene = await startScene(t)
+    const own = exportScene.server.files[2]!
     const { lines } = own
-    place.server.files[2] = { type: 'Patient', lines: [...lines.slice(0, 40), line, ...lines.slice(40)] }
-    t.equal(await place.job.run(), 'ended', name)
-    place.server.files[2] = own
-    requireWhole(t, place)
-    t.strictSame(place.job.job.progress, without.job.job.progress, name)
-    t.strictSame([...place.job.disk], [...without.job.disk], name)
-    t.match(place.incidents, [{ kind: 'foreign-match', interaction: 'export', type: 'Patient', tenantId, records: 1 }])
+    exportScene.server.files[2] = { type: 'Patient', lines: [...lines.slice(0, 40), line, ...lines.slice(40)] }
+    t.equal(await exportScene.job.run(), 'ended', name)
+    exportScene.server.files[2] = own
+    requireComplete(t, exportScene)
+    t.strictSame(exportScene.job.job.progress, without.job.job.progress, name)
+    t.strictSame([...exportScene.job.disk], [...without.job.disk], name)
+    t.match(exportScene.incidents, [{ kind: 'foreign-match', interaction: 'export', type: 'Patient', tenantId, records: 1 }])
   }
 })
 
 t.test('a line that is no record of its type fails the export', async t => {
   for (const line of [
-    tagged('Observation', 'x'),
+    buildTaggedLine('Observation', 'x'),
     JSON.stringify({ resourceType: 'Patient', meta: { tag: [{ system, code: tenantId }] } }),
     '[]',
     'null'
   ]) {
-    const { server, job } = await scene(t)
-    server.files[2] = { type: 'Patient', lines: [...many('Patient', 700, 40), line, ...many('Patient', 740, 10)] }
+    const { server, job } = await startScene(t)
+    server.files[2] = { type: 'Patient', lines: [...buildTaggedLines('Patient', 700, 40), line, ...buildTaggedLines('Patient', 740, 10)] }
     await t.rejects(job.run(), { code: 'BACKEND_ERROR' }, line)
   }
 })
@@ -219,19 +219,19 @@ t.test(
       'file:///etc/passwd',
       ''
     ]) {
-      const { server, job } = await scene(t)
+      const { server, job } = await startScene(t)
       server.output = () => [{ type: 'Patient', url }]
       await t.rejects(job.run(), { code: 'BACKEND_ERROR' }, `${url}: this server has nothing but an export`)
       t.notOk(server.seen.some(({ path }) => path.includes('Binary')))
       t.match(server.seen.at(-1)?.path, /^\/Patient\?.*_sort=_lastUpdated/, url)
     }
-    const { server, job } = await scene(t)
+    const { server, job } = await startScene(t)
     server.output = base => [{ type: 'Device', url: `${base}/Binary/0` }]
     await t.rejects(job.run(), { code: 'BACKEND_ERROR' }, 'a type that was not asked for')
-    server.fault = faulty(/^\/\$export$/, 1, response => {
+    server.fault = createFault(/^\/\$export$/, 1, response => {
       response.writeHead(202, { 'content-location': 'https://evil.example/fhir/$export-poll-status' }).end()
     })
-    const other = await scene(t)
+    const other = await startScene(t)
     other.server.fault = server.fault
     await t.rejects(other.job.run(), { code: 'BACKEND_ERROR' }, 'the address of the export itself')
   }
@@ -241,13 +241,13 @@ t.test(
   'an export that the datastore has lost, or whose files are gone, is begun anew there, and nothing comes twice',
   async t => {
     for (const path of [/poll/, /^\/Binary\/1/]) {
-      const place = await scene(t)
-      place.server.fault = faulty(path, 1, response => {
+      const exportScene = await startScene(t)
+      exportScene.server.fault = createFault(path, 1, response => {
         response.writeHead(404, { 'content-type': 'application/fhir+json' }).end('{}')
       })
-      t.equal(await place.job.run(), 'ended')
-      requireWhole(t, place)
-      t.equal(place.server.seen.filter(({ method, path }) => method === 'POST' && path === '/$export').length, 2)
+      t.equal(await exportScene.job.run(), 'ended')
+      requireComplete(t, exportScene)
+      t.equal(exportScene.server.seen.filter(({ method, path }) => method === 'POST' && path === '/$export').length, 2)
     }
   }
 )
@@ -261,11 +261,11 @@ t.test(
       ['lost', 0],
       ['stopping', 0]
     ] as const) {
-      const { server, job } = await scene(t)
+      const { server, job } = await startScene(t)
       server.polls = 1_000
       const controller = new AbortController()
       server.fault = ({ path }) => {
-        if (path.includes('poll')) setTimeout(() => controller.abort(leaving(why)), 5)
+        if (path.includes('poll')) setTimeout(() => controller.abort(createInterruption(why)), 5)
       }
       await t.rejects(job.run({ signal: controller.signal }))
       t.equal(server.seen.filter(({ method }) => method === 'DELETE').length, deletes, why)
@@ -283,21 +283,21 @@ t.test(
 )
 
 t.test('a line of any length up to a bound is carried, wherever its pieces are cut', async t => {
-  const { server, job } = await scene(t)
-  const long = tagged('Patient', 'long', tenantId, { text: { div: 'größe 😀 '.repeat(100_000) } })
-  server.files = [{ type: 'Patient', lines: [tagged('Patient', 'a'), long, '', '  ', tagged('Patient', 'b')] }]
+  const { server, job } = await startScene(t)
+  const long = buildTaggedLine('Patient', 'long', tenantId, { text: { div: 'größe 😀 '.repeat(100_000) } })
+  server.files = [{ type: 'Patient', lines: [buildTaggedLine('Patient', 'a'), long, '', '  ', buildTaggedLine('Patient', 'b')] }]
   t.equal(await job.run(), 'ended')
-  t.strictSame(linesOf(job, 'Patient'), [tagged('Patient', 'a'), long, tagged('Patient', 'b')])
+  t.strictSame(readLines(job, 'Patient'), [buildTaggedLine('Patient', 'a'), long, buildTaggedLine('Patient', 'b')])
 })
 
 t.test('the datastore\'s URLs are the gateway\'s in what is exported, escaped or not', async t => {
-  const { server, job } = await scene(t)
+  const { server, job } = await startScene(t)
   server.files = [
     {
       type: 'Patient',
       lines: [
-        tagged('Patient', 'a', tenantId, { implicitRules: `${server.url}/x` }),
-        tagged('Patient', 'b', tenantId, { implicitRules: `${server.url}/y`, multipleBirthDecimal: 1 })
+        buildTaggedLine('Patient', 'a', tenantId, { implicitRules: `${server.url}/x` }),
+        buildTaggedLine('Patient', 'b', tenantId, { implicitRules: `${server.url}/y`, multipleBirthDecimal: 1 })
           .replaceAll('/', '\\/')
           .replace(':1}', ':1.10}') + '\r'
       ]

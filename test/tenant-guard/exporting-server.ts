@@ -35,7 +35,7 @@ const type = { 'content-type': 'application/fhir+json' }
 export async function startExportingServer (): Promise<ExportingServer> {
   let polled = 0
   const server = createServer((request, response) => {
-    answer(request, response).catch(error => response.destroy(error))
+    handleRequest(request, response).catch(error => response.destroy(error))
   })
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/fhir`
@@ -51,30 +51,30 @@ export async function startExportingServer (): Promise<ExportingServer> {
       server.closeAllConnections()
     })
   }
-  const json = (response: ServerResponse, status: number, body?: unknown, headers = {}): void => {
+  const respondJson = (response: ServerResponse, status: number, body?: unknown, headers = {}): void => {
     response.writeHead(status, { ...type, ...headers }).end(body === undefined ? '' : JSON.stringify(body))
   }
 
-  async function answer (request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const { method = '', url: whole = '', headers } = request
-    const path = whole.slice('/fhir'.length)
+  async function handleRequest (request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { method = '', url: requestUrl = '', headers } = request
+    const path = requestUrl.slice('/fhir'.length)
     self.seen.push({ method, path, headers, body: await text(request) })
     if (self.fault({ method, path }, response) === true) return
     if (path === '/metadata') {
-      return json(response, 200, {
+      return respondJson(response, 200, {
         resourceType: 'CapabilityStatement',
         rest: [{ operation: [{ name: 'export' }], resource: [{ type: 'Patient' }, { type: 'Observation' }] }]
       })
     }
     if (method === 'POST' && path === '/$export') {
       polled = 0
-      return json(response, 202, undefined, { 'content-location': `${url}/$export-poll-status?_jobId=1` })
+      return respondJson(response, 202, undefined, { 'content-location': `${url}/$export-poll-status?_jobId=1` })
     }
     if (path.startsWith('/$export-poll-status')) {
-      if (method === 'DELETE') return json(response, 202)
-      if (polled++ < self.polls) return json(response, 202, undefined, { 'retry-after': '120' })
+      if (method === 'DELETE') return respondJson(response, 202)
+      if (polled++ < self.polls) return respondJson(response, 202, undefined, { 'retry-after': '120' })
       const output = self.output?.(url) ?? self.files.map(({ type }, at) => ({ type, url: `${url}/Binary/${at}` }))
-      return json(response, 200, { transactionTime: '2030-01-01T00:00:00Z', output, error: [] })
+      return respondJson(response, 200, { transactionTime: '2030-01-01T00:00:00Z', output, error: [] })
     }
     const [, file] = /^\/Binary\/(\d+)$/.exec(path) ?? []
     if (file !== undefined) {
@@ -84,9 +84,9 @@ export async function startExportingServer (): Promise<ExportingServer> {
       return
     }
     const [, counted] = /^\/(\w+)\?.*_count=0/.exec(path) ?? []
-    if (counted === undefined) return json(response, 404, { resourceType: 'OperationOutcome' })
+    if (counted === undefined) return respondJson(response, 404, { resourceType: 'OperationOutcome' })
     const total = self.files.filter(({ type }) => type === counted).reduce((sum, { lines }) => sum + lines.length, 0)
-    json(response, 200, {
+    respondJson(response, 200, {
       resourceType: 'Bundle',
       type: 'searchset',
       total: path.includes('clinigate-clock') ? 0 : total

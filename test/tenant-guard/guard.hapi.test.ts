@@ -1,8 +1,8 @@
 import t from 'tap'
-import { realBackend } from '../harness/backend.js'
+import { requireRealBackend } from '../harness/backend.js'
 import { guardContract } from './guard-contract.js'
 
-const { url, server } = realBackend()
+const { url, server } = requireRealBackend()
 await guardContract(t, url, {
   keepsSearches: server === 'hapi',
   validates: true,

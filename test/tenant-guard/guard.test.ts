@@ -4,10 +4,10 @@ import { ExactNumber } from '../../src/json/json.js'
 import type { StoredResource } from '../../src/mappings/fhir.js'
 import type { TenantStore } from '../../src/tenant-guard/guard.js'
 import { verifyOwned } from '../../src/tenant-guard/verify-owned.js'
-import { ownershipCache } from '../../src/tenant-guard/ownership.js'
-import { json, startFaultyServer } from '../backends/faulty-server.js'
+import { createOwnershipCache } from '../../src/tenant-guard/ownership.js'
+import { sendJson, startFaultyServer } from '../backends/faulty-server.js'
 import type { Behaviour, FaultyServer } from '../backends/faulty-server.js'
-import { failureOf, gatewayTo, shown, system } from './guarded.js'
+import { catchFailure, createGateway, toPublicFailure, system } from './guarded.js'
 import type { Gateway } from './guarded.js'
 
 const own = { system, code: 'tenant-a' }
@@ -16,9 +16,9 @@ const foreign = { system, code: 'tenant-b' }
 interface Rig { readonly server: FaultyServer, readonly gateway: Gateway, readonly store: TenantStore }
 
 /** A guard of tenant-a in front of a server that answers as it is told. */
-async function rig (t: Test): Promise<Rig> {
+async function startGuard (t: Test): Promise<Rig> {
   const server = await startFaultyServer()
-  const gateway = gatewayTo(`${server.url}/fhir`)
+  const gateway = createGateway(`${server.url}/fhir`)
   t.teardown(async () => { await Promise.all([server.close(), gateway.backend.close()]) })
   return { server, gateway, store: gateway.guard('tenant-a') }
 }
@@ -28,7 +28,7 @@ function patient (id: string, tag: unknown = [own]): StoredResource {
 }
 
 function searchset (resources: unknown[], more: object = {}): Behaviour {
-  return json(200, {
+  return sendJson(200, {
     resourceType: 'Bundle',
     type: 'searchset',
     total: resources.length,
@@ -54,9 +54,9 @@ const update = {
 const remove = { kind: 'delete', type: 'Patient', id: '1' } as const
 
 t.test('a guard sends what it built and nothing else', async t => {
-  const { server, gateway } = await rig(t)
+  const { server, gateway } = await startGuard(t)
   const store = gateway.guard('tenant-a', { requestId: 'request-7' })
-  server.behave(json(200, patient('1')))
+  server.behave(sendJson(200, patient('1')))
   await store.read(read)
   await store.update({
     ...update,
@@ -67,7 +67,7 @@ t.test('a guard sends what it built and nothing else', async t => {
     }
   })
   await store.delete({ ...remove, version: '1' })
-  server.behave(json(201, patient('2')), searchset([patient('1')]))
+  server.behave(sendJson(201, patient('2')), searchset([patient('1')]))
   await store.create({ ...create, resource: { resourceType: 'Patient', id: 'chosen' } })
   await store.search({ ...search, parameters: [['name', 'a b']], count: 5 })
   t.strictSame(server.seen.map(({ method, url, body }) => [method, url, body]), [
@@ -96,7 +96,7 @@ t.test('a guard sends what it built and nothing else', async t => {
 })
 
 t.test('types and ids that no tenant can have are refused before anything is asked', async t => {
-  const { server, store } = await rig(t)
+  const { server, store } = await startGuard(t)
   for (const type of ['Subscription', 'SearchParameter', 'StructureDefinition', 'ValueSet']) {
     const resource = { resourceType: type }
     for (const act of [
@@ -106,7 +106,7 @@ t.test('types and ids that no tenant can have are refused before anything is ask
       () => store.update({ ...update, type, resource }),
       () => store.delete({ ...remove, type })
     ]) {
-      const failure = await failureOf(act())
+      const failure = await catchFailure(act())
       t.strictSame([failure.code, failure.headers], ['METHOD_NOT_ALLOWED', { allow: '' }])
     }
   }
@@ -122,8 +122,8 @@ t.test('types and ids that no tenant can have are refused before anything is ask
     '..',
     'constructor'
   ]) {
-    t.equal((await failureOf(store.read({ ...read, type }))).code, 'NOT_FOUND', type)
-    t.equal((await failureOf(store.search({ ...search, type }))).code, 'NOT_FOUND', type)
+    t.equal((await catchFailure(store.read({ ...read, type }))).code, 'NOT_FOUND', type)
+    t.equal((await catchFailure(store.search({ ...search, type }))).code, 'NOT_FOUND', type)
   }
   for (const id of [
     '',
@@ -146,7 +146,7 @@ t.test('types and ids that no tenant can have are refused before anything is ask
       () => store.update({ ...update, id: id as string }),
       () => store.delete({ ...remove, id: id as string })
     ]) {
-      t.equal((await failureOf(act())).code, 'NOT_FOUND', JSON.stringify(id))
+      t.equal((await catchFailure(act())).code, 'NOT_FOUND', JSON.stringify(id))
     }
   }
   t.equal(server.seen.length, 0)
@@ -155,8 +155,8 @@ t.test('types and ids that no tenant can have are refused before anything is ask
 t.test(
   "an answer is shown when it is the record that was asked for, with one tenant tag, the tenant's own",
   async t => {
-    const { server, store } = await rig(t)
-    const notShown = [
+    const { server, store } = await startGuard(t)
+    const rejectedRecords = [
       patient('1', [foreign]),
       patient('1', [own, foreign]),
       patient('1', [own, own]),
@@ -178,13 +178,13 @@ t.test(
       'x',
       1
     ]
-    for (const body of notShown) {
-      server.behave(json(200, body))
-      t.equal((await failureOf(store.read(read))).code, 'NOT_FOUND', JSON.stringify(body))
-      t.equal((await failureOf(store.delete(remove))).code, 'NOT_FOUND', JSON.stringify(body))
+    for (const body of rejectedRecords) {
+      server.behave(sendJson(200, body))
+      t.equal((await catchFailure(store.read(read))).code, 'NOT_FOUND', JSON.stringify(body))
+      t.equal((await catchFailure(store.delete(remove))).code, 'NOT_FOUND', JSON.stringify(body))
       t.ok(server.seen.every(({ method }) => method === 'GET'))
     }
-    server.behave(json(200, patient('1', [{ system: 'http://ward', code: '3' }, { code: 'x' }, own])))
+    server.behave(sendJson(200, patient('1', [{ system: 'http://ward', code: '3' }, { code: 'x' }, own])))
     t.equal((await store.read(read)).id, '1')
     t.equal(verifyOwned(patient('.'), { tenant: { id: 'tenant-a', system }, type: 'Patient' }), undefined)
   }
@@ -193,7 +193,7 @@ t.test(
 t.test(
   'a foreign match is dropped, not counted, and reported; notes of the server and included records are no matches',
   async t => {
-    const { server, gateway, store } = await rig(t)
+    const { server, gateway, store } = await startGuard(t)
     server.behave(
       searchset([patient('1'), patient('2', [foreign]), { ...patient('3'), resourceType: 'Person' }, undefined])
     )
@@ -216,8 +216,8 @@ t.test(
 )
 
 t.test('the answer to a write that is not the tenant\'s record is not shown but reported', async t => {
-  const { server, gateway, store } = await rig(t)
-  server.behave(json(200, patient('1')))
+  const { server, gateway, store } = await startGuard(t)
+  server.behave(sendJson(200, patient('1')))
   await store.read(read)
   for (const [act, status, body] of [
     [() => store.create(create), 201, patient('9', [foreign])],
@@ -228,8 +228,8 @@ t.test('the answer to a write that is not the tenant\'s record is not shown but 
     [() => store.update(update), 201, patient('1')]
   ] as const) {
     gateway.incidents.length = 0
-    server.behave(json(status, body))
-    const failure = await failureOf(act())
+    server.behave(sendJson(status, body))
+    const failure = await catchFailure(act())
     t.equal(failure.code, 'INTERNAL_ERROR')
     t.match(failure.message, /check whether it was made/)
     t.equal(gateway.incidents.length, 1)
@@ -237,7 +237,7 @@ t.test('the answer to a write that is not the tenant\'s record is not shown but 
 })
 
 t.test('no word of the datastore reaches the client, and none of it but status and code the log', async t => {
-  const { server, gateway, store } = await rig(t)
+  const { server, gateway, store } = await startGuard(t)
   const acts = {
     read: () => store.read(read),
     search: () => store.search(search),
@@ -249,13 +249,13 @@ t.test('no word of the datastore reaches the client, and none of it but status a
   for (const [name, act] of Object.entries(acts)) {
     codes[name] = {}
     for (const status of [400, 404, 405, 409, 410, 412, 413, 422]) {
-      server.behave(json(200, patient('1')))
+      server.behave(sendJson(200, patient('1')))
       await store.read(read)
-      if (name === 'delete') server.behave(json(200, patient('1')), json(status, outcome))
-      else server.behave(json(status, outcome))
-      const failure = await failureOf(act())
+      if (name === 'delete') server.behave(sendJson(200, patient('1')), sendJson(status, outcome))
+      else server.behave(sendJson(status, outcome))
+      const failure = await catchFailure(act())
       codes[name]![status] = failure.code
-      t.notMatch(JSON.stringify([shown(failure), failure.cause]), /SECRET|Patient\//, `${name} ${status}`)
+      t.notMatch(JSON.stringify([toPublicFailure(failure), failure.cause]), /SECRET|Patient\//, `${name} ${status}`)
     }
   }
   const rest = {
@@ -287,10 +287,10 @@ t.test('no word of the datastore reaches the client, and none of it but status a
 })
 
 t.test('half an answer, or one of another kind, is the datastore\'s fault', async t => {
-  const { server, gateway, store } = await rig(t)
-  server.behave(json(200, patient('1')))
+  const { server, gateway, store } = await startGuard(t)
+  server.behave(sendJson(200, patient('1')))
   await store.read(read)
-  const half: Behaviour = response => {
+  const respondHalf: Behaviour = response => {
     response
       .writeHead(gateway.sent.at(-1)!.method === 'POST' ? 201 : 200, { 'content-type': 'application/json' })
       .end('{"SECRET": "Patient/')
@@ -302,10 +302,10 @@ t.test('half an answer, or one of another kind, is the datastore\'s fault', asyn
     () => store.update(update),
     () => store.delete(remove)
   ]) {
-    server.behave(half)
-    const failure = await failureOf(act())
+    server.behave(respondHalf)
+    const failure = await catchFailure(act())
     t.equal(failure.code, 'BACKEND_ERROR')
-    t.notMatch(JSON.stringify([shown(failure), failure.cause, String(failure.cause)]), /SECRET/)
+    t.notMatch(JSON.stringify([toPublicFailure(failure), failure.cause, String(failure.cause)]), /SECRET/)
   }
   for (const body of [
     outcome,
@@ -316,24 +316,24 @@ t.test('half an answer, or one of another kind, is the datastore\'s fault', asyn
     null,
     []
   ]) {
-    server.behave(json(200, body))
-    t.equal((await failureOf(store.search(search))).code, 'BACKEND_ERROR')
-    t.equal((await failureOf(store.ownedAmong(['Patient/7']))).code, 'BACKEND_ERROR')
+    server.behave(sendJson(200, body))
+    t.equal((await catchFailure(store.search(search))).code, 'BACKEND_ERROR')
+    t.equal((await catchFailure(store.filterOwned(['Patient/7']))).code, 'BACKEND_ERROR')
   }
 })
 
 t.test(
   'a page link is followed to the configured datastore, kept from the client, and ends as an invalid cursor',
   async t => {
-    const { server, gateway, store } = await rig(t)
-    const next = (url: string) => ({
+    const { server, gateway, store } = await startGuard(t)
+    const withNextLink = (url: string) => ({
       total: 3,
       link: [
         { relation: 'self', url: 'http://x' },
         { relation: 'next', url }
       ]
     })
-    server.behave(searchset([patient('1')], next(`${server.url}/fhir?_getpages=TOKEN&_getpagesoffset=1`)))
+    server.behave(searchset([patient('1')], withNextLink(`${server.url}/fhir?_getpages=TOKEN&_getpagesoffset=1`)))
     const { cursor } = await store.search(search)
     t.notMatch(Buffer.from(cursor!, 'base64url').toString('latin1'), /TOKEN/)
     server.behave(searchset([patient('2'), patient('3', [foreign])], { total: undefined }))
@@ -347,7 +347,7 @@ t.test(
       'the total stays, though this server says it once'
     )
     server.behave(
-      searchset([patient('1'), patient('3', [foreign])], next('?_getpages=TOKEN')),
+      searchset([patient('1'), patient('3', [foreign])], withNextLink('?_getpages=TOKEN')),
       searchset([patient('1'), patient('3', [foreign])]),
       searchset([patient('1')], { total: 1 })
     )
@@ -357,10 +357,10 @@ t.test(
       "the tenant's records are searched for again by their ids"
     )
     for (const status of [404, 410]) {
-      server.behave(json(status, outcome))
+      server.behave(sendJson(status, outcome))
       t.strictSame(
-        shown(await failureOf(store.search({ ...search, cursor }))),
-        shown(await failureOf(store.search({ ...search, cursor: 'x' })))
+        toPublicFailure(await catchFailure(store.search({ ...search, cursor }))),
+        toPublicFailure(await catchFailure(store.search({ ...search, cursor: 'x' })))
       )
     }
     for (const url of [
@@ -368,8 +368,8 @@ t.test(
       `${server.url}/admin`,
       `${server.url}/fhir/Observation?x`
     ]) {
-      server.behave(searchset([patient('1')], next(url)))
-      t.equal((await failureOf(store.search(search))).code, 'BACKEND_ERROR')
+      server.behave(searchset([patient('1')], withNextLink(url)))
+      t.equal((await catchFailure(store.search(search))).code, 'BACKEND_ERROR')
     }
   }
 )
@@ -377,50 +377,50 @@ t.test(
 t.test(
   'ownership is remembered from checked answers only, for one datastore, and forgotten with the record',
   async t => {
-    const { server, gateway, store } = await rig(t)
-    const asksFor = async (candidate: string) => {
+    const { server, gateway, store } = await startGuard(t)
+    const isLookedUp = async (candidate: string) => {
       server.behave(searchset([]))
-      await store.ownedAmong([candidate])
+      await store.filterOwned([candidate])
       return server.seen.length > 0
     }
-    server.behave(json(200, patient('1', [foreign])))
-    await failureOf(store.read(read))
-    t.equal(await asksFor('Patient/1'), true, 'a foreign record')
+    server.behave(sendJson(200, patient('1', [foreign])))
+    await catchFailure(store.read(read))
+    t.equal(await isLookedUp('Patient/1'), true, 'a foreign record')
     server.behave(searchset([patient('2'), patient('3', [foreign])]))
     await store.search(search)
-    t.strictSame([await asksFor('Patient/2'), await asksFor('Patient/3')], [false, true])
+    t.strictSame([await isLookedUp('Patient/2'), await isLookedUp('Patient/3')], [false, true])
     server.behave(searchset([]))
-    await gateway.guard('tenant-b').ownedAmong(['Patient/2'])
+    await gateway.guard('tenant-b').filterOwned(['Patient/2'])
     t.equal(server.seen.length, 1, 'another tenant')
-    await gateway.guard('tenant-a', { backend: { ...gateway.backend, name: 'other' } }).ownedAmong(['Patient/2'])
+    await gateway.guard('tenant-a', { backend: { ...gateway.backend, name: 'other' } }).filterOwned(['Patient/2'])
     t.equal(server.seen.length, 2, 'another datastore')
-    server.behave(json(410, outcome))
-    await failureOf(store.read({ ...read, id: '2' }))
-    t.equal(await asksFor('Patient/2'), true, 'a record that is gone')
-    server.behave(json(200, patient('4')), json(200, outcome))
+    server.behave(sendJson(410, outcome))
+    await catchFailure(store.read({ ...read, id: '2' }))
+    t.equal(await isLookedUp('Patient/2'), true, 'a record that is gone')
+    server.behave(sendJson(200, patient('4')), sendJson(200, outcome))
     await store.delete({ ...remove, id: '4' })
-    t.equal(await asksFor('Patient/4'), true, 'a deleted record')
+    t.equal(await isLookedUp('Patient/4'), true, 'a deleted record')
   }
 )
 
 t.test('a look-up believes what it asked for, and only that', async t => {
-  const { server, store } = await rig(t)
+  const { server, store } = await startGuard(t)
   server.behave(searchset([patient('8'), patient('7', [foreign])]))
-  t.strictSame([...await store.ownedAmong(['Patient/7'])], [])
+  t.strictSame([...await store.filterOwned(['Patient/7'])], [])
 })
 
 t.test('the memory of ownership is bounded', async t => {
-  const ownership = ownershipCache({ max: 2 })
-  const place = { datastore: 'd', tenant: 'a' }
-  for (const record of ['Patient/1', 'Patient/2', 'Patient/3']) ownership.remember(place, record)
+  const ownership = createOwnershipCache({ max: 2 })
+  const scope = { datastore: 'd', tenant: 'a' }
+  for (const record of ['Patient/1', 'Patient/2', 'Patient/3']) ownership.remember(scope, record)
   t.strictSame(
-    ['Patient/1', 'Patient/2', 'Patient/3'].map(record => ownership.isKnown(place, record)),
+    ['Patient/1', 'Patient/2', 'Patient/3'].map(record => ownership.isKnown(scope, record)),
     [false, true, true]
   )
 })
 
 t.test('a resource written where another type belongs is a mistake of the gateway, and is not sent', async t => {
-  const { server, store } = await rig(t)
+  const { server, store } = await startGuard(t)
   await t.rejects(store.create({ ...create, resource: { resourceType: 'Subscription' } }), { message: /another type/ })
   t.equal(server.seen.length, 0)
 })

@@ -8,7 +8,7 @@ import { createCursors } from '../../src/tenant-guard/cursor.js'
 import type { TenantContext, Incident } from '../../src/tenant-guard/tenant-context.js'
 import { tenantGuard } from '../../src/tenant-guard/guard.js'
 import type { TenantStore } from '../../src/tenant-guard/guard.js'
-import { ownershipCache } from '../../src/tenant-guard/ownership.js'
+import { createOwnershipCache } from '../../src/tenant-guard/ownership.js'
 
 export const system = 'urn:clinigate:tenant'
 
@@ -22,7 +22,7 @@ export interface Gateway {
 
 const key = randomBytes(32)
 
-export function gatewayTo (baseUrl: string, options: Partial<HttpBackendOptions> = {}): Gateway {
+export function createGateway (baseUrl: string, options: Partial<HttpBackendOptions> = {}): Gateway {
   const http = new HttpBackend({ name: 'datastore', baseUrl, retryPauseMs: 1, ...options })
   const sent: BackendRequest[] = []
   const incidents: Incident[] = []
@@ -33,7 +33,7 @@ export function gatewayTo (baseUrl: string, options: Partial<HttpBackendOptions>
   const parts = {
     backend,
     mode: 'test',
-    ownership: ownershipCache({ max: 1000 }),
+    ownership: createOwnershipCache({ max: 1000 }),
     cursors: createCursors({ key, now: () => new Date() }),
     fhirBase: 'http://gateway.test/v1/fhir',
     onIncident: (incident: Incident) => {
@@ -55,12 +55,12 @@ export function newTenant (): string {
 }
 
 /** The failure that came, with all that a client could see of it. */
-export async function failureOf (outcome: Promise<unknown>): Promise<Failure> {
+export async function catchFailure (outcome: Promise<unknown>): Promise<Failure> {
   const error = await outcome.then(() => undefined, (thrown: unknown) => thrown)
   if (!(error instanceof Failure)) throw new Error('no failure came', { cause: error })
   return error
 }
 
-export function shown ({ code, status, message, issues, headers }: Failure): unknown {
+export function toPublicFailure ({ code, status, message, issues, headers }: Failure): unknown {
   return { code, status, message, issues, headers }
 }

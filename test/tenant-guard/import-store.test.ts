@@ -6,8 +6,8 @@ import type { FhirResource } from '../../src/mappings/fhir.js'
 import { createCursors } from '../../src/tenant-guard/cursor.js'
 import type { Incident } from '../../src/tenant-guard/tenant-context.js'
 import { RecordTemplate } from '../../src/tenant-guard/import/stamped-record.js'
-import { importStore } from '../../src/tenant-guard/import/import-store.js'
-import { ownershipCache } from '../../src/tenant-guard/ownership.js'
+import { createImportStore } from '../../src/tenant-guard/import/import-store.js'
+import { createOwnershipCache } from '../../src/tenant-guard/ownership.js'
 import { system } from './guarded.js'
 
 interface Entry {
@@ -22,26 +22,32 @@ function startScene () {
   const sent: BackendRequest[] = []
   const stored = new Map<string, FhirResource>()
   const incidents: Incident[] = []
-  const ownership = ownershipCache()
-  const scene = { answerOf: whole as (resource: FhirResource) => Entry, sent, stored, incidents, ownership }
+  const ownership = createOwnershipCache()
+  const scene = {
+    buildResponse: completeEntry as (resource: FhirResource) => Entry,
+    sent,
+    stored,
+    incidents,
+    ownership
+  }
   const send = async (request: BackendRequest): Promise<BackendResponse> => {
     sent.push(request)
     return {
       status: 200,
       headers: {},
-      body: JSON.stringify(request.method === 'POST' ? transaction(request) : searchset(request))
+      body: JSON.stringify(request.method === 'POST' ? applyTransaction(request) : searchByIds(request))
     }
   }
-  const transaction = ({ body }: BackendRequest) => {
+  const applyTransaction = ({ body }: BackendRequest) => {
     const { entry } = JSON.parse(String(body)) as { entry: Array<{ resource: FhirResource }> }
     for (const { resource } of entry) if (!stored.has(resource.id!)) stored.set(resource.id!, resource)
     return {
       resourceType: 'Bundle',
       type: 'transaction-response',
-      entry: entry.map(({ resource }) => scene.answerOf(resource))
+      entry: entry.map(({ resource }) => scene.buildResponse(resource))
     }
   }
-  const searchset = ({ path }: BackendRequest) => {
+  const searchByIds = ({ path }: BackendRequest) => {
     const ids = new URLSearchParams(path.slice(path.indexOf('?'))).get('_id')!.split(',')
     return {
       resourceType: 'Bundle',
@@ -50,7 +56,7 @@ function startScene () {
     }
   }
   const backend = { name: 'scripted', baseUrl: 'http://datastore.test/fhir', send } as unknown as Backend
-  const store = importStore({
+  const store = createImportStore({
     backend,
     tenant: { id: 'mine', system },
     mode: 'test',
@@ -71,16 +77,16 @@ function startScene () {
   }
 }
 
-const whole = (resource: FhirResource): Entry => ({
+const completeEntry = (resource: FhirResource): Entry => ({
   resource,
-  response: { status: '201 Created', location: placeOf(resource) }
+  response: { status: '201 Created', location: buildLocation(resource) }
 })
-const bare = (resource: FhirResource): Entry => ({ response: { status: '201 Created', location: placeOf(resource) } })
-const placeOf = ({ resourceType, id }: FhirResource): string => `${resourceType}/${id}/_history/1`
+const bareEntry = (resource: FhirResource): Entry => ({ response: { status: '201 Created', location: buildLocation(resource) } })
+const buildLocation = ({ resourceType, id }: FhirResource): string => `${resourceType}/${id}/_history/1`
 
 /** Writes records together. @returns the code of each one's failure, undefined if it was stored */
-async function failureCodes (
-  { write, stamped }: ReturnType<typeof startScene>['store'],
+async function collectFailureCodes (
+  { write, tagRecord: stamped }: ReturnType<typeof startScene>['store'],
   ...records: ReadonlyArray<Parameters<typeof stamped>[0]>
 ): Promise<ReadonlyArray<string | undefined>> {
   const result = await write(records.map(stamped))
@@ -91,11 +97,11 @@ const patient = (id: string) => ({ type: 'Patient', id, resource: { resourceType
 
 test('once a record of a type came back with the tag, an import asks for no more than that others were made', async t => {
   const { store, scene, preferred, searches } = startScene()
-  t.same(await failureCodes(store, patient('i1'), patient('i2')), [undefined, undefined])
-  scene.answerOf = bare
-  t.same(await failureCodes(store, patient('i3')), [undefined])
+  t.same(await collectFailureCodes(store, patient('i1'), patient('i2')), [undefined, undefined])
+  scene.buildResponse = bareEntry
+  t.same(await collectFailureCodes(store, patient('i3')), [undefined])
   t.same(
-    await failureCodes(store, patient('i4'), {
+    await collectFailureCodes(store, patient('i4'), {
       type: 'Group',
       id: 'i5',
       resource: { resourceType: 'Group', id: 'i5', type: 'person', actual: true } as FhirResource
@@ -108,14 +114,14 @@ test('once a record of a type came back with the tag, an import asks for no more
 
 test('what an import changed, and what a datastore says to have made elsewhere, is read before it counts as stored', async t => {
   const { store, scene, stored, incidents, searches } = startScene()
-  await store.write([patient('i1')].map(store.stamped))
+  await store.write([patient('i1')].map(store.tagRecord))
   stored.set('i2', { resourceType: 'Patient', id: 'i2', meta: { tag: [{ system, code: 'other' }] } })
-  scene.answerOf = resource =>
+  scene.buildResponse = resource =>
     resource.id === 'i4'
       ? { response: { status: '201 Created', location: 'Patient/elsewhere/_history/1' } }
-      : { response: { status: '200 OK', location: placeOf(resource) } }
+      : { response: { status: '200 OK', location: buildLocation(resource) } }
   t.same(
-    await failureCodes(store, patient('i2'), patient('i3'), patient('i4')),
+    await collectFailureCodes(store, patient('i2'), patient('i3'), patient('i4')),
     ['INTERNAL_ERROR', undefined, undefined]
   )
   t.match(incidents, [{ kind: 'foreign-answer', type: 'Patient', records: 1 }])
@@ -124,15 +130,15 @@ test('what an import changed, and what a datastore says to have made elsewhere, 
 
 test('an entry that tells of no success is none, though the transaction was answered well', async t => {
   const { store, scene } = startScene()
-  await store.write([patient('i1')].map(store.stamped))
-  scene.answerOf = () => ({ response: { status: '400' } })
-  t.same(await failureCodes(store, patient('i2')), ['INTERNAL_ERROR'])
+  await store.write([patient('i1')].map(store.tagRecord))
+  scene.buildResponse = () => ({ response: { status: '400' } })
+  t.same(await collectFailureCodes(store, patient('i2')), ['INTERNAL_ERROR'])
 })
 
 test('an import leaves to requests what they know of whose records are, and tells them what is gone', async t => {
   const { store, ownership } = startScene()
-  const place = { datastore: 'scripted', tenant: 'mine' }
-  ownership.remember(place, 'Patient/known')
+  const scope = { datastore: 'scripted', tenant: 'mine' }
+  ownership.remember(scope, 'Patient/known')
   await store.write(
     [
       patient('i1'),
@@ -147,10 +153,10 @@ test('an import leaves to requests what they know of whose records are, and tell
           subject: { reference: 'Patient/known' }
         } as FhirResource
       }
-    ].map(store.stamped)
+    ].map(store.tagRecord)
   )
-  t.equal(ownership.isKnown(place, 'Patient/i1'), false)
-  t.equal(ownership.isKnown(place, 'Patient/known'), true)
+  t.equal(ownership.isKnown(scope, 'Patient/i1'), false)
+  t.equal(ownership.isKnown(scope, 'Patient/known'), true)
 })
 
 test('a template is filled in with its id and its references, and is otherwise what was checked', async t => {
@@ -174,7 +180,7 @@ test('a template is filled in with its id and its references, and is otherwise w
       }
     ]
   }).replace('"1.10"', '1.10')
-  const checked = store.checked({
+  const checked = store.checkRecord({
     type: 'Questionnaire',
     id: 'x',
     resource: parseStored(text) as FhirResource

@@ -4,7 +4,7 @@ import { presentJson } from '../../src/api/resources/present-json.js'
 import { printJson } from '../../src/json/json.js'
 import { patients } from '../../src/mappings/resources/patients.js'
 import { startFaultyServer } from '../backends/faulty-server.js'
-import { failureOf, gatewayTo, system } from './guarded.js'
+import { catchFailure, createGateway, system } from './guarded.js'
 
 const search = { kind: 'search', type: 'Patient', parameters: [], route: 'patients' } as const
 const own = [{ system, code: 'tenant-a' }]
@@ -18,7 +18,7 @@ const record = (id: string, tag: unknown = own, more: object = {}) => ({
   birthDate: '1815-12-10',
   ...more
 })
-const pageOf = (resources: readonly unknown[], ...others: readonly unknown[]): string => JSON.stringify({
+const buildPage = (resources: readonly unknown[], ...others: readonly unknown[]): string => JSON.stringify({
   resourceType: 'Bundle',
   type: 'searchset',
   total: resources.length,
@@ -27,21 +27,21 @@ const pageOf = (resources: readonly unknown[], ...others: readonly unknown[]): s
 })
 
 /** What both ways to read a page show of it. */
-async function bothOf (body: string) {
+async function readBothWays (body: string) {
   const server = await startFaultyServer()
-  const gateway = gatewayTo(`${server.url}/fhir`)
+  const gateway = createGateway(`${server.url}/fhir`)
   try {
     const store = gateway.guard('tenant-a')
     server.behave(response => { response.writeHead(200, { 'content-type': 'application/fhir+json' }).end(body) })
     const page = await store.searchJson(search)
-    const { resources, ...whole } = await store.search(search)
+    const { resources, ...rest } = await store.search(search)
     const { total, cursor } = page
     const isJson = 'json' in page
     const data = isJson ? presentJson(patients, page).toString() : printJson(page.resources.map(patients.present))
     return {
       isJson,
       shown: `${data} ${total} ${cursor !== undefined}`,
-      expected: `${printJson(resources.map(patients.present))} ${whole.total} ${whole.cursor !== undefined}`,
+      expected: `${printJson(resources.map(patients.present))} ${rest.total} ${rest.cursor !== undefined}`,
       incidents: gateway.incidents.map(({ records }) => records)
     }
   } finally {
@@ -54,31 +54,31 @@ const two = [record('1'), record('2', own, { gender: 'female', active: true })]
 t.test('a page is shown as its records are, whatever they hold', async t => {
   const note = { resource: { resourceType: 'OperationOutcome' }, search: { mode: 'outcome' } }
   const pages: ReadonlyArray<readonly [string, string, boolean, readonly number[]]> = [
-    ['own records', pageOf(two), true, []],
-    ['none', pageOf([]), true, []],
-    ['records of another tenant', pageOf([record('1'), record('2', foreign), record('3')]), false, [1, 1]],
-    ['only of another tenant', pageOf([record('2', foreign)]), false, [1, 1]],
-    ['a note of the server', pageOf(two, note), false, []],
-    ['an included record', pageOf(two, { resource: record('9'), search: { mode: 'include' } }), false, []],
-    ['a number that is kept', pageOf(two).replace('"active":true', '"multipleBirthInteger":1.10'), true, []],
-    ['an escaped name', pageOf(two).replace('"gender"', '"g\\u0065nder"'), false, []],
-    ['an escaped name of a part', pageOf(two).replace('"given"', '"g\\u0069ven"'), true, []],
-    ['an escaped value', pageOf(two).replaceAll('"Byron"', '"B\\u0079r\\/on\\n\\ud83d\\ude00"'), true, []],
-    ['a member named twice', pageOf(two).replaceAll('"birthDate":', '"birthDate":null,"birthDate":"1900","birthDate":'), true, []],
-    ['a part named twice', pageOf(two).replaceAll('"family":', '"family":"Lovelace","family":'), true, []],
-    ['an id named twice', pageOf(two).replace('"id":"2"', '"id":"9","id":"2"'), false, []],
-    ['a tag named twice', pageOf(two).replace('"tag":[', '"tag":[],"tag":['), false, []],
-    ['a resource named twice', pageOf(two).replace('"resource":', '"resource":{},"resource":'), false, []],
+    ['own records', buildPage(two), true, []],
+    ['none', buildPage([]), true, []],
+    ['records of another tenant', buildPage([record('1'), record('2', foreign), record('3')]), false, [1, 1]],
+    ['only of another tenant', buildPage([record('2', foreign)]), false, [1, 1]],
+    ['a note of the server', buildPage(two, note), false, []],
+    ['an included record', buildPage(two, { resource: record('9'), search: { mode: 'include' } }), false, []],
+    ['a number that is kept', buildPage(two).replace('"active":true', '"multipleBirthInteger":1.10'), true, []],
+    ['an escaped name', buildPage(two).replace('"gender"', '"g\\u0065nder"'), false, []],
+    ['an escaped name of a part', buildPage(two).replace('"given"', '"g\\u0069ven"'), true, []],
+    ['an escaped value', buildPage(two).replaceAll('"Byron"', '"B\\u0079r\\/on\\n\\ud83d\\ude00"'), true, []],
+    ['a member named twice', buildPage(two).replaceAll('"birthDate":', '"birthDate":null,"birthDate":"1900","birthDate":'), true, []],
+    ['a part named twice', buildPage(two).replaceAll('"family":', '"family":"Lovelace","family":'), true, []],
+    ['an id named twice', buildPage(two).replace('"id":"2"', '"id":"9","id":"2"'), false, []],
+    ['a tag named twice', buildPage(two).replace('"tag":[', '"tag":[],"tag":['), false, []],
+    ['a resource named twice', buildPage(two).replace('"resource":', '"resource":{},"resource":'), false, []],
     ['a short page', JSON.stringify({ resourceType: 'Bundle', type: 'searchset', total: 1, entry: [{ resource: { ...record('1'), multipleBirthInteger: 1 } }] }), true, []],
-    ['a page that nests deep', pageOf([record('1', own, { extension: JSON.parse('['.repeat(120) + ']'.repeat(120)) })]), true, []]
+    ['a page that nests deep', buildPage([record('1', own, { extension: JSON.parse('['.repeat(120) + ']'.repeat(120)) })]), true, []]
   ]
   for (const [name, body, isJson, incidents] of pages) {
-    const found = await bothOf(body)
+    const found = await readBothWays(body)
     t.equal(found.shown, found.expected, name)
     t.same([found.isJson, found.incidents], [isJson, incidents], name)
   }
 })
 
 t.test('a page that is no JSON is refused', async t => {
-  t.match(await failureOf(bothOf(pageOf(two).slice(0, -1))), { code: 'BACKEND_ERROR' })
+  t.match(await catchFailure(readBothWays(buildPage(two).slice(0, -1))), { code: 'BACKEND_ERROR' })
 })

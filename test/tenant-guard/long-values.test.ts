@@ -9,7 +9,7 @@ import { tagForTenant } from '../../src/tenant-guard/writes/stamp.js'
 const tenant = { id: 'tenant-a', system: 'urn:clinigate:tenant' }
 
 /** Counts the characters that are normalized until the test ends. */
-function normalizedIn (test: Test): () => number {
+function countNormalized (test: Test): () => number {
   const { normalize } = String.prototype
   let characters = 0
   test.intercept(String.prototype, 'normalize', {
@@ -24,7 +24,7 @@ function normalizedIn (test: Test): () => number {
 // U+FDFA becomes eighteen characters: a body of 16 MiB with tags of it kept the gateway busy for 2 s.
 t.test('each character of the systems of tags is normalized once', async t => {
   const tag = Array.from({ length: 100 }, (_, at) => ({ system: '\ufdfa\ufdfb'.repeat(5_000) + at, code: 'x' }))
-  const normalized = normalizedIn(t)
+  const normalized = countNormalized(t)
   const stamped = tagForTenant({ resourceType: 'Patient', meta: { tag, security: tag } } as FhirResource, tenant)
   t.equal(stamped.meta?.tag?.length, 101)
   t.notOk(isTenantSystem('\ufdfa'.repeat(1_000_000), tenant))
@@ -46,11 +46,11 @@ t.test('characters that unfold widely hide no spelling of the tenant system', as
 t.test('systems of tags that a client makes long are not kept', async t => {
   setFlagsFromString('--expose-gc')
   const gc = runInNewContext('gc') as () => void
-  const megabytes = () => {
+  const measureHeapMegabytes = () => {
     gc()
     return process.memoryUsage().heapUsed / 2 ** 20
   }
-  const before = megabytes()
+  const before = measureHeapMegabytes()
   for (let i = 0; i < 30; i++) {
     const system = Buffer.alloc(4 * 2 ** 20, `x${i}`).toString()
     const stamped = tagForTenant(
@@ -59,7 +59,7 @@ t.test('systems of tags that a client makes long are not kept', async t => {
     )
     t.equal(stamped.meta?.tag?.length, 2)
   }
-  t.ok(megabytes() - before < 60, 'of 120 MB')
+  t.ok(measureHeapMegabytes() - before < 60, 'of 120 MB')
 })
 
 t.test('a long spelling of the tenant system is one of its spellings', async t => {
@@ -67,7 +67,7 @@ t.test('a long spelling of the tenant system is one of its spellings', async t =
     .map(letter => (/[a-z]/.test(letter) ? String.fromCodePoint(0x1d41a + letter.charCodeAt(0) - 97) : letter))
     .join('')
   for (let shift = 0; shift < 4; shift++) {
-    for (const [spelling, told] of [
+    for (const [spelling, expected] of [
       [tenant.system, true],
       [wide, true],
       [`${wide}\ud835`, true],
@@ -75,16 +75,16 @@ t.test('a long spelling of the tenant system is one of its spellings', async t =
       [wide.slice(2), false]
     ] as const) {
       const invisible = '\u200b'.repeat(190 + shift)
-      t.equal(isTenantSystem(invisible + spelling, tenant), told, `${shift} ${told}`)
-      t.equal(isTenantSystem(spelling + invisible + invisible, tenant), told, `${shift} ${told}, before`)
-      t.equal(isTenantSystem([...spelling].join(invisible), tenant), told, `${shift} ${told}, between`)
+      t.equal(isTenantSystem(invisible + spelling, tenant), expected, `${shift} ${expected}`)
+      t.equal(isTenantSystem(spelling + invisible + invisible, tenant), expected, `${shift} ${expected}, before`)
+      t.equal(isTenantSystem([...spelling].join(invisible), tenant), expected, `${shift} ${expected}, between`)
     }
   }
 })
 
 setFlagsFromString('--expose-gc')
 const gc = runInNewContext('gc') as () => void
-const megabytes = () => {
+const measureHeapMegabytes = () => {
   gc()
   return process.memoryUsage().heapUsed / 2 ** 20
 }
@@ -93,9 +93,9 @@ const megabytes = () => {
 // four seconds.
 t.test('a long value of a search is split without work or memory for each of its characters', async t => {
   const text = Buffer.alloc(8 * 2 ** 20, 'x').toString()
-  const before = megabytes()
+  const before = measureHeapMegabytes()
   const parts = splitUnescaped(text, ',')
-  t.ok(megabytes() - before < 20, 'of the 8 MiB of the text itself')
+  t.ok(measureHeapMegabytes() - before < 20, 'of the 8 MiB of the text itself')
   t.ok(parts.length === 1 && parts[0] === text)
 })
 

@@ -1,22 +1,22 @@
 import t, { type Test } from 'tap'
 import type { StoredResource } from '../../src/mappings/fhir.js'
 import type { Include } from '../../src/tenant-guard/interaction.js'
-import { json, startFaultyServer, type Behaviour } from '../backends/faulty-server.js'
-import { failureOf, gatewayTo, system } from './guarded.js'
+import { sendJson, startFaultyServer, type Behaviour } from '../backends/faulty-server.js'
+import { catchFailure, createGateway, system } from './guarded.js'
 
 const own = { system, code: 'tenant-a' }
 const foreign = { system, code: 'tenant-b' }
 const seenAt = new Date('2026-03-14T09:30:00Z')
-const mark = (code = 'today', display: string | undefined = seenAt.toISOString()) => ({
+const idempotencyTag = (code = 'today', display: string | undefined = seenAt.toISOString()) => ({
   system: `${system}:idempotency`,
   code,
   display
 })
 
 /** A guard of tenant-a in front of a server that answers as it is told. */
-async function rig (t: Test) {
+async function startGuard (t: Test) {
   const server = await startFaultyServer()
-  const gateway = gatewayTo(`${server.url}/fhir`)
+  const gateway = createGateway(`${server.url}/fhir`)
   t.teardown(async () => { await Promise.all([server.close(), gateway.backend.close()]) })
   return { server, gateway, store: gateway.guard('tenant-a') }
 }
@@ -30,14 +30,14 @@ function searchset (matches: unknown[], included: unknown[] = [], more: object =
     ...matches.map(resource => ({ resource, search: { mode: 'match' } })),
     ...included.map(resource => ({ resource, search: { mode: 'include' } }))
   ]
-  return json(200, { resourceType: 'Bundle', type: 'searchset', total: matches.length, entry, ...more })
+  return sendJson(200, { resourceType: 'Bundle', type: 'searchset', total: matches.length, entry, ...more })
 }
 
 const create = {
   kind: 'create-once',
   type: 'Patient',
   resource: { resourceType: 'Patient' },
-  marks: ['today', 'yesterday'],
+  tags: ['today', 'yesterday'],
   seenAt,
   since: new Date('2026-03-13T09:30:00Z')
 } as const
@@ -47,15 +47,15 @@ const outcome = { resourceType: 'OperationOutcome', issue: [{ severity: 'error',
 t.test(
   "a create that happens once is marked and asks for the tenant's own record with a mark, whatever marks it came with",
   async t => {
-    const { server, store } = await rig(t)
-    server.behave(json(201, record('Patient', '7', [own, mark()])))
+    const { server, store } = await startGuard(t)
+    server.behave(sendJson(201, record('Patient', '7', [own, idempotencyTag()])))
     const resource = {
       resourceType: 'Patient',
-      meta: { tag: [mark('stolen'), foreign, { system: 'http://ward', code: '3' }] }
+      meta: { tag: [idempotencyTag('stolen'), foreign, { system: 'http://ward', code: '3' }] }
     }
     t.match(await store.createOnce({ ...create, resource }), { isNew: true, record: { id: '7' } })
     const [{ headers, body }] = server.seen as [(typeof server.seen)[0]]
-    t.strictSame(JSON.parse(body).meta.tag, [{ system: 'http://ward', code: '3' }, own, mark()])
+    t.strictSame(JSON.parse(body).meta.tag, [{ system: 'http://ward', code: '3' }, own, idempotencyTag()])
     t.strictSame(
       [...new URLSearchParams(headers['if-none-exist'] as string)],
       [
@@ -63,87 +63,87 @@ t.test(
         ['_tag', `${system}|tenant-a`]
       ]
     )
-    await t.rejects(store.createOnce({ ...create, marks: ['a,b'] }), { message: /a mark has/ })
+    await t.rejects(store.createOnce({ ...create, tags: ['a,b'] }), { message: /a mark has/ })
   }
 )
 
 t.test('what an earlier request made is shown; what one made long before is not', async t => {
-  const { server, store } = await rig(t)
-  server.behave(json(200, record('Patient', '7', [own, mark('yesterday', '2026-03-13T10:00:00Z')], '4')))
+  const { server, store } = await startGuard(t)
+  server.behave(sendJson(200, record('Patient', '7', [own, idempotencyTag('yesterday', '2026-03-13T10:00:00Z')], '4')))
   t.match(await store.createOnce(create), { isNew: false, record: { id: '7', meta: { versionId: '4' } } })
   t.equal(server.seen.length, 1)
   server.behave(
-    json(200, record('Patient', '7', [own, mark('yesterday', '2026-03-13T09:00:00Z')])),
-    json(201, record('Patient', '8', [own, mark()]))
+    sendJson(200, record('Patient', '7', [own, idempotencyTag('yesterday', '2026-03-13T09:00:00Z')])),
+    sendJson(201, record('Patient', '8', [own, idempotencyTag()]))
   )
   t.match(await store.createOnce(create), { isNew: true, record: { id: '8' } })
   t.notMatch(server.seen[1]!.headers['if-none-exist'], /yesterday/)
-  server.behave(json(412, outcome), json(200, record('Patient', '8', [own, mark()])))
+  server.behave(sendJson(412, outcome), sendJson(200, record('Patient', '8', [own, idempotencyTag()])))
   t.match(
     await store.createOnce(create),
     { isNew: false, record: { id: '8' } },
     'one of yesterday stands beside the newer one'
   )
-  server.behave(json(200, record('Patient', '9', [own, { ...mark(), display: undefined }])))
+  server.behave(sendJson(200, record('Patient', '9', [own, { ...idempotencyTag(), display: undefined }])))
   t.match(await store.createOnce(create), { isNew: false, record: { id: '9' } }, 'a server that keeps no display')
 })
 
 t.test('a create that another one is in the way of is tried again, for a while', async t => {
-  const { server, store } = await rig(t)
-  server.behave(json(409, outcome), json(409, outcome), json(200, record('Patient', '7', [own, mark()])))
+  const { server, store } = await startGuard(t)
+  server.behave(sendJson(409, outcome), sendJson(409, outcome), sendJson(200, record('Patient', '7', [own, idempotencyTag()])))
   t.match(await store.createOnce(create), { isNew: false, record: { id: '7' } })
-  server.behave(json(409, outcome))
-  t.equal((await failureOf(store.createOnce(create))).code, 'CONFLICT')
+  server.behave(sendJson(409, outcome))
+  t.equal((await catchFailure(store.createOnce(create))).code, 'CONFLICT')
   t.equal(server.seen.length, 6)
-  server.behave(json(412, outcome))
-  t.equal((await failureOf(store.createOnce(create))).code, 'CONFLICT')
+  server.behave(sendJson(412, outcome))
+  t.equal((await catchFailure(store.createOnce(create))).code, 'CONFLICT')
   t.equal(server.seen.length, 2)
 })
 
 t.test('a server that passes over the condition, or shows another tenant\'s record, is not believed', async t => {
-  const { server, gateway, store } = await rig(t)
-  for (const tags of [[own], [own, mark('other')], [own, { system: `${system}:IDEMPOTENCY`, code: 'today' }]]) {
-    server.behave(json(200, record('Patient', '7', tags)))
-    t.equal((await failureOf(store.createOnce(create))).code, 'BACKEND_ERROR')
+  const { server, gateway, store } = await startGuard(t)
+  for (const tags of [[own], [own, idempotencyTag('other')], [own, { system: `${system}:IDEMPOTENCY`, code: 'today' }]]) {
+    server.behave(sendJson(200, record('Patient', '7', tags)))
+    t.equal((await catchFailure(store.createOnce(create))).code, 'BACKEND_ERROR')
   }
   t.strictSame(gateway.incidents, [])
-  for (const tags of [[foreign, mark()], [own, foreign, mark()], [mark()]]) {
+  for (const tags of [[foreign, idempotencyTag()], [own, foreign, idempotencyTag()], [idempotencyTag()]]) {
     gateway.incidents.length = 0
-    server.behave(json(200, record('Patient', '7', tags)))
-    t.equal((await failureOf(store.createOnce(create))).code, 'INTERNAL_ERROR')
+    server.behave(sendJson(200, record('Patient', '7', tags)))
+    t.equal((await catchFailure(store.createOnce(create))).code, 'INTERNAL_ERROR')
     t.match(gateway.incidents, [{ kind: 'foreign-answer', interaction: 'create-once' }])
   }
 })
 
 t.test('a version is read of a record that is the tenant\'s now, and was at that time', async t => {
-  const { server, store } = await rig(t)
+  const { server, store } = await startGuard(t)
   const refused: Array<[unknown, Behaviour[]]> = [
-    ['foreign now', [json(200, record('Patient', '1', [foreign], '2'))]],
-    ['deleted now', [json(410, outcome)]],
+    ['foreign now', [sendJson(200, record('Patient', '1', [foreign], '2'))]],
+    ['deleted now', [sendJson(410, outcome)]],
     [
       'foreign then',
-      [json(200, record('Patient', '1', [own], '2')), json(200, record('Patient', '1', [foreign], '1'))]
+      [sendJson(200, record('Patient', '1', [own], '2')), sendJson(200, record('Patient', '1', [foreign], '1'))]
     ],
     [
       'both then',
-      [json(200, record('Patient', '1', [own], '2')), json(200, record('Patient', '1', [own, foreign], '1'))]
+      [sendJson(200, record('Patient', '1', [own], '2')), sendJson(200, record('Patient', '1', [own, foreign], '1'))]
     ],
     [
       'another version',
-      [json(200, record('Patient', '1', [own], '2')), json(200, record('Patient', '1', [own], '2'))]
+      [sendJson(200, record('Patient', '1', [own], '2')), sendJson(200, record('Patient', '1', [own], '2'))]
     ],
-    ['another record', [json(200, record('Patient', '1', [own], '2')), json(200, record('Patient', '3', [own], '1'))]],
-    ['no such version', [json(200, record('Patient', '1', [own], '2')), json(404, outcome)]]
+    ['another record', [sendJson(200, record('Patient', '1', [own], '2')), sendJson(200, record('Patient', '3', [own], '1'))]],
+    ['no such version', [sendJson(200, record('Patient', '1', [own], '2')), sendJson(404, outcome)]]
   ]
   for (const [name, behaviours] of refused) {
     server.behave(...behaviours)
-    t.equal((await failureOf(store.vread(vread))).code, 'NOT_FOUND', String(name))
+    t.equal((await catchFailure(store.vread(vread))).code, 'NOT_FOUND', String(name))
   }
-  server.behave(json(200, record('Patient', '1', [own], '2')), json(200, record('Patient', '1', [own], '1')))
+  server.behave(sendJson(200, record('Patient', '1', [own], '2')), sendJson(200, record('Patient', '1', [own], '1')))
   t.match(await store.vread(vread), { meta: { versionId: '1' } })
   t.strictSame(server.seen.map(({ url }) => url), ['/fhir/Patient/1', '/fhir/Patient/1/_history/1'])
-  server.behave(json(200, record('Patient', '1', [own], '2')))
-  t.equal((await failureOf(store.vread({ ...vread, version: '../2' }))).code, 'NOT_FOUND')
+  server.behave(sendJson(200, record('Patient', '1', [own], '2')))
+  t.equal((await catchFailure(store.vread({ ...vread, version: '../2' }))).code, 'NOT_FOUND')
   t.equal(server.seen.length, 1)
 })
 
@@ -151,7 +151,7 @@ const back: Include = { direction: 'revinclude', type: 'Encounter', parameter: '
 const related = { kind: 'read-related', type: 'Patient', id: '1', includes: [back] } as const
 
 t.test('only what carries the tenant\'s tag alone comes along, once, and the rest without a word', async t => {
-  const { server, gateway, store } = await rig(t)
+  const { server, gateway, store } = await startGuard(t)
   const visit = record('Encounter', '2')
   const strangers = [
     record('Encounter', '3', [foreign]),
@@ -165,9 +165,9 @@ t.test('only what carries the tenant\'s tag alone comes along, once, and the res
     record('Patient', '1')
   ]
   server.behave(searchset([record('Patient', '1')], [visit, visit, ...strangers]))
-  const answer = await store.readRelated(related)
-  t.strictSame(answer.related, [visit])
-  t.equal(answer.cutTypes.size, 0)
+  const response = await store.readRelated(related)
+  t.strictSame(response.related, [visit])
+  t.equal(response.cutTypes.size, 0)
   t.strictSame(gateway.incidents, [])
   t.equal(
     server.seen[0]!.url,
@@ -181,13 +181,13 @@ t.test('only what carries the tenant\'s tag alone comes along, once, and the res
     record('Encounter', '1')
   ]) {
     server.behave(searchset([match], [visit]))
-    t.equal((await failureOf(store.readRelated(related))).code, 'NOT_FOUND')
+    t.equal((await catchFailure(store.readRelated(related))).code, 'NOT_FOUND')
   }
 })
 
 t.test('the types of which more may be there are named', async t => {
-  const { server, store } = await rig(t)
-  const many = (type: string, count: number, tag = [own]) =>
+  const { server, store } = await startGuard(t)
+  const buildRecords = (type: string, count: number, tag = [own]) =>
     Array.from({ length: count }, (_, at) => record(type, `${type}${at}`, tag))
   const includes: Include[] = [back, { ...back, type: 'Observation' }]
   const cut = async (behaviour: Behaviour) => {
@@ -195,18 +195,18 @@ t.test('the types of which more may be there are named', async t => {
     return [...(await store.readRelated({ ...related, includes })).cutTypes]
   }
   t.strictSame(
-    await cut(searchset([record('Patient', '1')], [...many('Encounter', 999), ...many('Observation', 1_000)])),
+    await cut(searchset([record('Patient', '1')], [...buildRecords('Encounter', 999), ...buildRecords('Observation', 1_000)])),
     ['Observation']
   )
   t.strictSame(
-    await cut(searchset([record('Patient', '1')], many('Encounter', 1_000, [foreign]))),
+    await cut(searchset([record('Patient', '1')], buildRecords('Encounter', 1_000, [foreign]))),
     ['Encounter'],
     "others' records take the room of own ones"
   )
   const note = { resource: outcome, search: { mode: 'outcome' } }
   t.strictSame(
     await cut(
-      json(200, { resourceType: 'Bundle', type: 'searchset', entry: [{ resource: record('Patient', '1') }, note] })
+      sendJson(200, { resourceType: 'Bundle', type: 'searchset', entry: [{ resource: record('Patient', '1') }, note] })
     ),
     ['Encounter', 'Observation']
   )
@@ -217,7 +217,7 @@ t.test('the types of which more may be there are named', async t => {
 })
 
 t.test('no other way than a reference of R4 is followed', async t => {
-  const { server, store } = await rig(t)
+  const { server, store } = await startGuard(t)
   const misuses: Array<Partial<Record<keyof Include, string>>> = [
     { parameter: '*' },
     { parameter: 'status' },
@@ -231,11 +231,11 @@ t.test('no other way than a reference of R4 is followed', async t => {
     { direction: 'include', type: 'Patient', parameter: 'link', target: 'ValueSet' }
   ]
   for (const misuse of misuses) {
-    const failure = await failureOf(store.readRelated({ ...related, includes: [{ ...back, ...misuse } as Include] }))
+    const failure = await catchFailure(store.readRelated({ ...related, includes: [{ ...back, ...misuse } as Include] }))
     t.equal(failure.code, 'BAD_REQUEST', JSON.stringify(misuse))
   }
-  t.equal((await failureOf(store.readRelated({ ...related, includes: Array(61).fill(back) }))).code, 'BAD_REQUEST')
+  t.equal((await catchFailure(store.readRelated({ ...related, includes: Array(61).fill(back) }))).code, 'BAD_REQUEST')
   t.equal(server.seen.length, 0)
-  server.behave(json(400, outcome))
-  t.match(await failureOf(store.readRelated(related)), { code: 'BAD_REQUEST', message: /does not support following/ })
+  server.behave(sendJson(400, outcome))
+  t.match(await catchFailure(store.readRelated(related)), { code: 'BAD_REQUEST', message: /does not support following/ })
 })

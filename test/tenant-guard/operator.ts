@@ -6,7 +6,7 @@ import { audit } from '../../src/operator/ownership-scan/audit.js'
 import { adopt, type AdoptParts } from '../../src/operator/ownership-scan/adopt.js'
 import { readCriteria } from '../../src/operator/ownership-scan/adopt-criteria.js'
 import { ScanIndex, type ScannedRecord } from '../../src/operator/ownership-scan/scan-index.js'
-import { fhirServer, tenantSystem, type FhirServer } from '../harness/fhir-server.js'
+import { createFhirClient, tenantSystem, type FhirServer } from '../harness/fhir-server.js'
 
 export { tenantSystem }
 
@@ -25,14 +25,14 @@ export interface Existing extends FhirServer {
   readonly plantAll: (resources: readonly FhirResource[]) => Promise<void>
   /** The search for all that was planted of a type. */
   readonly search: (type: string) => string
-  readonly all: (type: string) => Promise<StoredResource[]>
+  readonly listAll: (type: string) => Promise<StoredResource[]>
 }
 
-export function existing (url: string): Existing {
-  const server = fhirServer(url)
+export function openExistingServer (url: string): Existing {
+  const server = createFhirClient(url)
   const batch = randomUUID()
   const search = (type: string): string => `${type}?_tag=${encodeURIComponent(`${batchSystem}|${batch}`)}`
-  const tagged = (resource: FhirResource, tags: ReadonlyArray<readonly [string, string]> = []): FhirResource => ({
+  const withTags = (resource: FhirResource, tags: ReadonlyArray<readonly [string, string]> = []): FhirResource => ({
     ...resource,
     meta: {
       ...resource.meta,
@@ -48,7 +48,7 @@ export function existing (url: string): Existing {
     batch,
     search,
     async plant (resource, ...tags) {
-      const { status, body } = await server.send('POST', resource.resourceType, tagged(resource, tags))
+      const { status, body } = await server.send('POST', resource.resourceType, withTags(resource, tags))
       if (status !== 201) throw new Error(`not stored: ${status} ${JSON.stringify(body)}`)
       return body
     },
@@ -56,12 +56,12 @@ export function existing (url: string): Existing {
       for (let at = 0; at < resources.length; at += 500) {
         const entry = resources
           .slice(at, at + 500)
-          .map(resource => ({ resource: tagged(resource), request: { method: 'POST', url: resource.resourceType } }))
+          .map(resource => ({ resource: withTags(resource), request: { method: 'POST', url: resource.resourceType } }))
         const { status, body } = await server.send('POST', '', { resourceType: 'Bundle', type: 'transaction', entry })
         if (status !== 200) throw new Error(`not stored: ${status} ${JSON.stringify(body)}`)
       }
     },
-    async all (type) {
+    async listAll (type) {
       const found: StoredResource[] = []
       let path: string | undefined = `${search(type)}&_count=1000`
       while (path !== undefined) {
@@ -75,18 +75,18 @@ export function existing (url: string): Existing {
 }
 
 /** What an audit of these types says, a line for each finding. */
-export async function auditOf (
+export async function runAudit (
   backend: Backend,
   types: readonly string[],
   more: { pageSize?: number; onProgress?: () => void } = {}
 ): Promise<string[]> {
   const ledger = new ScanIndex()
   await audit({ backend, tenantSystem, types, ledger, ...more })
-  const lines = [...ledger.records(['no-tag', 'several-tags', 'unclear-tag'])].map(
+  const lines = [...ledger.listRecords(['no-tag', 'several-tags', 'unclear-tag'])].map(
     ({ state, type, id }) => `${state} ${type}/${id}`
   )
   lines.push(
-    ...[...ledger.faults()].map(
+    ...[...ledger.listFaults()].map(
       ({ finding, source, path, target = '-', tenantId, targetTenantId = '-' }) =>
         `${finding} ${source} ${path} ${target} ${tenantId} ${targetTenantId}`
     )
@@ -96,7 +96,7 @@ export async function auditOf (
 }
 
 /** Adopts what a search finds, and says what became of each record. */
-export async function adoptOf (
+export async function runAdoption (
   backend: Backend,
   tenantId: string,
   search: string,
@@ -112,17 +112,17 @@ export async function adoptOf (
     ledger,
     ...more
   })
-  const everyState = [...new Set(ledger.recordCounts().map(({ state }) => state))]
+  const everyState = [...new Set(ledger.countRecords().map(({ state }) => state))]
   const states = Object.fromEntries(
-    [...ledger.records(everyState)].map(({ type, id, state }: ScannedRecord) => [`${type}/${id}`, state])
+    [...ledger.listRecords(everyState)].map(({ type, id, state }: ScannedRecord) => [`${type}/${id}`, state])
   )
-  const faults = [...ledger.faults()].map(({ finding, source, target = '-' }) => `${finding} ${source} ${target}`)
+  const faults = [...ledger.listFaults()].map(({ finding, source, target = '-' }) => `${finding} ${source} ${target}`)
   ledger.close()
   return { states, faults }
 }
 
-export const operatorsBackend = (url: string): HttpBackend =>
+export const createOperatorBackend = (url: string): HttpBackend =>
   new HttpBackend({ name: 'datastore', baseUrl: url, retryPauseMs: 1 })
 
-export const tagsOf = ({ meta }: StoredResource): string[] =>
+export const listTags = ({ meta }: StoredResource): string[] =>
   (meta.tag ?? []).map(({ system, code }) => `${system}|${code}`).sort()

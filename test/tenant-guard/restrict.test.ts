@@ -3,28 +3,28 @@ import fc from 'fast-check'
 import t from 'tap'
 import { Failure } from '../../src/envelope/failures.js'
 import type { SearchParameter } from '../../src/tenant-guard/interaction.js'
-import { pageLink, searchPaths } from '../../src/tenant-guard/reads/pages.js'
-import { restrict, tenantToken } from '../../src/tenant-guard/restrict.js'
+import { parsePageLink, listSearchPaths } from '../../src/tenant-guard/reads/pages.js'
+import { restrict, formatTenantToken } from '../../src/tenant-guard/restrict.js'
 
 const tenant = { id: 'tenant-a', system: 'urn:clinigate:tenant' }
 const ownTag = '_tag=urn%3Aclinigate%3Atenant%7Ctenant-a'
 
-function request (...parameters: SearchParameter[]) {
+function restrictSearch (...parameters: SearchParameter[]) {
   return restrict({ type: 'Observation', parameters, count: 20, total: 'accurate' }, tenant)
 }
 
 t.test('a search is asked with the tenant\'s tag as a condition of its own', async t => {
-  t.strictSame(request(), { method: 'GET', path: `Observation?${ownTag}&_count=20&_total=accurate` })
+  t.strictSame(restrictSearch(), { method: 'GET', path: `Observation?${ownTag}&_count=20&_total=accurate` })
   t.match(restrict({ type: 'Observation', parameters: [], count: 20, total: 'none' }, tenant).path, /&_total=none$/)
   t.match(restrict({ type: 'Observation', parameters: [], count: 0 }, tenant).path, /&_count=0$/)
   t.equal(
-    request(['code:text', 'a&b=c#d'], ['date', 'ge2020-03-14']).path,
+    restrictSearch(['code:text', 'a&b=c#d'], ['date', 'ge2020-03-14']).path,
     `Observation?code%3Atext=a%26b%3Dc%23d&date=ge2020-03-14&${ownTag}&_count=20&_total=accurate`
   )
 })
 
 t.test('a tenant system with characters that mean something in a search is escaped', async t => {
-  t.equal(tenantToken({ id: 'a,b', system: 'http://x|y$\\' }), 'http://x\\|y\\$\\\\|a\\,b')
+  t.equal(formatTenantToken({ id: 'a,b', system: 'http://x|y$\\' }), 'http://x\\|y\\$\\\\|a\\,b')
   const { path } = restrict(
     { type: 'Patient', parameters: [], count: 1, total: 'accurate' },
     { id: 'a,b', system: 'http://x&y#z' }
@@ -34,7 +34,7 @@ t.test('a tenant system with characters that mean something in a search is escap
 
 t.test('a search that is too long for a URL goes by POST, with the tag in the URL and in the form', async t => {
   const ids = Array.from({ length: 200 }, (_, at) => `${at}`.padStart(64, '0')).join(',')
-  const { method, path, form } = request(['_id', ids])
+  const { method, path, form } = restrictSearch(['_id', ids])
   t.equal(method, 'POST')
   t.equal(path, `Observation/_search?${ownTag}&_count=20&_total=accurate`)
   t.equal(form, `_id=${encodeURIComponent(ids)}&${ownTag}&_count=20&_total=accurate`)
@@ -63,7 +63,7 @@ t.test('what is asked for honestly passes', async t => {
     ['value-quantity', 'gt5.40|http://u|mg'],
     ['name', '\\,\\|\\$\\\\']
   ]
-  for (const parameter of honest) t.doesNotThrow(() => request(parameter), JSON.stringify(parameter))
+  for (const parameter of honest) t.doesNotThrow(() => restrictSearch(parameter), JSON.stringify(parameter))
 })
 
 t.test('whatever reaches beyond the tenant\'s own records is refused', async t => {
@@ -137,7 +137,7 @@ t.test('whatever reaches beyond the tenant\'s own records is refused', async t =
     '__proto__',
     'Name'
   ]
-  for (const name of names) t.throws(() => request([name, 'x']), { code: 'UNKNOWN_FILTER' }, JSON.stringify(name))
+  for (const name of names) t.throws(() => restrictSearch([name, 'x']), { code: 'UNKNOWN_FILTER' }, JSON.stringify(name))
   const values: SearchParameter[] = [
     ['name', ''],
     ['name', ' '],
@@ -162,7 +162,7 @@ t.test('whatever reaches beyond the tenant\'s own records is refused', async t =
     ['_tag', 'urn:clinigate:tenant|'],
     ['_tag', 'urn\\:clinigate\\:tenant|tenant-b']
   ]
-  for (const parameter of values) { t.throws(() => request(parameter), { code: 'BAD_REQUEST' }, JSON.stringify(parameter)) }
+  for (const parameter of values) { t.throws(() => restrictSearch(parameter), { code: 'BAD_REQUEST' }, JSON.stringify(parameter)) }
   for (const count of [-1, 1001, 1.5, NaN]) {
     t.throws(() => restrict({ type: 'Patient', parameters: [], count }, tenant), { code: 'BAD_REQUEST' })
   }
@@ -202,7 +202,7 @@ t.test('no text of a parameter can widen a search', async () => {
     let path: string
     let form: string | undefined
     try {
-      ({ path, form } = request(...parameters))
+      ({ path, form } = restrictSearch(...parameters))
     } catch (error) {
       ok(error instanceof Failure && error.status === 400)
       return
@@ -225,7 +225,7 @@ t.test('no text of a parameter can widen a search', async () => {
 
 t.test('a page link is followed below the datastore\'s own base URL alone', async t => {
   const base = 'http://127.0.0.1:8080/fhir'
-  const link = (url: string) => pageLink(url, base, searchPaths('Patient'))
+  const link = (url: string) => parsePageLink(url, base, listSearchPaths('Patient'))
   t.equal(link(`${base}?_getpages=1&_getpagesoffset=20`), '?_getpages=1&_getpagesoffset=20')
   t.equal(link(`${base}/?_getpages=1`), '?_getpages=1')
   t.equal(link(`${base}/Patient?_offset=20&_tag=x%7Cy`), 'Patient?_offset=20&_tag=x%7Cy')
@@ -254,18 +254,18 @@ t.test('a page link is followed below the datastore\'s own base URL alone', asyn
 })
 
 t.test('years and months after ge and le are told by their days, and nothing else is', async t => {
-  const told = (name: string, value: string): string =>
+  const restrictParameter = (name: string, value: string): string =>
     decodeURIComponent(
       restrict({ type: 'Observation', parameters: [[name, value]], count: 1 }, tenant)
         .path.split('&')[0]!
         .split('=')[1]!
     )
   t.equal(
-    told('date', 'ge2024,le2023-02,le2024-02,le1900-02,ge2024-06'),
+    restrictParameter('date', 'ge2024,le2023-02,le2024-02,le1900-02,ge2024-06'),
     'ge2024-01-01,le2023-02-28,le2024-02-29,le1900-02-28,ge2024-06-01'
   )
-  t.equal(told('_lastUpdated', 'le2024'), 'le2024-12-31')
-  t.equal(told('code-value-date', 'le2024$le2024'), 'le2024$le2024-12-31')
+  t.equal(restrictParameter('_lastUpdated', 'le2024'), 'le2024-12-31')
+  t.equal(restrictParameter('code-value-date', 'le2024$le2024'), 'le2024$le2024-12-31')
   const same = [
     ['date', '2024'],
     ['date', 'gt2024'],
@@ -276,7 +276,7 @@ t.test('years and months after ge and le are told by their days, and nothing els
     ['code-value-quantity', 'a$ge2024'],
     ['date:missing', 'true']
   ] as const
-  for (const [name, value] of same) t.equal(told(name, value), value)
+  for (const [name, value] of same) t.equal(restrictParameter(name, value), value)
 })
 
 /** A value of each kind that says nothing, and one that does. */

@@ -9,7 +9,7 @@ const tenant = { id: 'tenant-a', system: 'urn:clinigate:tenant' }
 const own = { system: tenant.system, code: tenant.id }
 const foreign = { system: tenant.system, code: 'tenant-b' }
 
-function stampedMeta (meta: unknown): unknown {
+function tagMeta (meta: unknown): unknown {
   return tagForTenant({ resourceType: 'Patient', meta } as FhirResource, tenant).meta
 }
 
@@ -20,7 +20,7 @@ t.test('a resource gets the tenant\'s tag and keeps its others', async t => {
     active: true
   })
   const ward = { system: 'http://hospital.example/ward', code: '3' }
-  t.strictSame(stampedMeta({ profile: ['http://x'], tag: [ward, foreign] }), {
+  t.strictSame(tagMeta({ profile: ['http://x'], tag: [ward, foreign] }), {
     profile: ['http://x'],
     tag: [ward, own]
   })
@@ -42,7 +42,7 @@ t.test('no spelling of the tenant system survives', async t => {
   for (const system of spellings) {
     for (const extra of [{}, { version: '1' }, { userSelected: true }, { display: 'x' }]) {
       t.strictSame(
-        stampedMeta({ tag: [{ system, code: 'tenant-b', ...extra }], security: [{ system, code: 'tenant-b' }] }),
+        tagMeta({ tag: [{ system, code: 'tenant-b', ...extra }], security: [{ system, code: 'tenant-b' }] }),
         { tag: [own] },
         JSON.stringify(system)
       )
@@ -60,7 +60,7 @@ t.test('what the datastore decides about a record is not sent', async t => {
     _source: {},
     profile: ['http://x']
   }
-  t.strictSame(stampedMeta(meta), { profile: ['http://x'], tag: [own] })
+  t.strictSame(tagMeta(meta), { profile: ['http://x'], tag: [own] })
 })
 
 t.test('contained resources and resources held in a bundle carry no tag of any tenant', async t => {
@@ -108,7 +108,7 @@ t.test('a meta that a lenient server could read in two ways is refused', async t
     { _security: [] }
   ]
   for (const meta of unclear) {
-    t.throws(() => stampedMeta(meta), { code: 'VALIDATION_ERROR' }, JSON.stringify(meta))
+    t.throws(() => tagMeta(meta), { code: 'VALIDATION_ERROR' }, JSON.stringify(meta))
     t.throws(
       () => tagForTenant({ resourceType: 'Observation', contained: [{ resourceType: 'Patient', meta }] }, tenant),
       { code: 'VALIDATION_ERROR' },
@@ -126,18 +126,18 @@ t.test('an extension of the datastore\'s own is refused wherever it is', async t
     ' http://hapifhir.io/x'
   ]
   for (const url of urls) {
-    const places = [
+    const variants = [
       { extension: extension(url) },
       { _language: { extension: extension(url) } },
       { meta: { extension: extension(url) } },
       { contained: [{ resourceType: 'Basic', meta: { extension: extension(url) } }] },
       { meta: { tag: [{ system: 'urn:x', code: 'y', extension: extension(url) }] } }
     ]
-    for (const place of places) {
+    for (const elements of variants) {
       t.throws(
-        () => tagForTenant({ resourceType: 'Basic', ...place } as FhirResource, tenant),
+        () => tagForTenant({ resourceType: 'Basic', ...elements } as FhirResource, tenant),
         { code: 'VALIDATION_ERROR' },
-        JSON.stringify(place)
+        JSON.stringify(elements)
       )
     }
   }
@@ -153,19 +153,19 @@ t.test('an extension of the datastore\'s own is refused wherever it is', async t
 const spelledSystem = fc.constantFrom(tenant.system, 'URN:clinigate:tenant', 'http://other', 'urn:x')
 const anySystem = fc.oneof(spelledSystem, fc.constantFrom(' URN:clinigate:tenant ', ''))
 const anyCode = fc.constantFrom('tenant-a', 'tenant-b', '1')
-const labelsOf = (system: fc.Arbitrary<string>) =>
+const anyLabels = (system: fc.Arbitrary<string>) =>
   fc.array(fc.record({ system, code: anyCode }, { noNullPrototype: true }), { minLength: 1 })
 const profile = fc.array(fc.constantFrom('http://x', 'urn:y'), { minLength: 1 })
 const anyMeta = fc.record(
-  { tag: labelsOf(anySystem), security: labelsOf(spelledSystem), profile },
+  { tag: anyLabels(anySystem), security: anyLabels(spelledSystem), profile },
   { requiredKeys: [], noNullPrototype: true }
 )
 const innerMeta = fc.record(
-  { tag: labelsOf(spelledSystem), security: labelsOf(spelledSystem), profile },
+  { tag: anyLabels(spelledSystem), security: anyLabels(spelledSystem), profile },
   { requiredKeys: ['profile'], noNullPrototype: true }
 )
 const containedMeta = fc.record(
-  { tag: labelsOf(spelledSystem), profile },
+  { tag: anyLabels(spelledSystem), profile },
   { requiredKeys: ['profile'], noNullPrototype: true }
 )
 const url = fc.constantFrom('http://x', 'y')
@@ -176,7 +176,7 @@ const anyExtension = fc.oneof(
     { noNullPrototype: true }
   )
 )
-const elementsWith = (meta: fc.Arbitrary<object>) => ({
+const buildElements = (meta: fc.Arbitrary<object>) => ({
   meta,
   extension: fc.array(anyExtension, { minLength: 1, maxLength: 3 }),
   language: fc.constantFrom('de', 'en-GB')
@@ -191,17 +191,17 @@ const contained = fc
   )
 const inner = fc.oneof(
   fc.record(
-    { resourceType: fc.constant('Basic'), code: fc.constant({ text: 'x' }), ...elementsWith(innerMeta) },
+    { resourceType: fc.constant('Basic'), code: fc.constant({ text: 'x' }), ...buildElements(innerMeta) },
     { requiredKeys: ['resourceType', 'code'], noNullPrototype: true }
   ),
   fc.record(
-    { resourceType: fc.constant('Patient'), ...elementsWith(innerMeta), contained },
+    { resourceType: fc.constant('Patient'), ...buildElements(innerMeta), contained },
     { requiredKeys: ['resourceType'], noNullPrototype: true }
   )
 )
 const anyResource = fc.oneof(
   fc.record(
-    { resourceType: fc.constant('Patient'), ...elementsWith(anyMeta), contained },
+    { resourceType: fc.constant('Patient'), ...buildElements(anyMeta), contained },
     { requiredKeys: ['resourceType'], noNullPrototype: true }
   ),
   fc.record(
@@ -223,9 +223,9 @@ function isTenantTag (value: unknown): boolean {
   return typeof system === 'string' && system.trim().toLowerCase() === tenant.system
 }
 
-function tenantTagsIn (value: unknown): unknown[] {
+function findTenantTags (value: unknown): unknown[] {
   if (value === null || typeof value !== 'object') return []
-  return isTenantTag(value) ? [value] : Object.values(value).flatMap(tenantTagsIn)
+  return isTenantTag(value) ? [value] : Object.values(value).flatMap(findTenantTags)
 }
 
 function withoutTenantTags (value: unknown): unknown {
@@ -239,22 +239,22 @@ function withoutTenantTags (value: unknown): unknown {
 }
 
 /** What can be kept of a resource's own meta: HAPI takes a tag without a system for another one. */
-function keptMeta ({ tag, ...meta }: { tag?: ReadonlyArray<{ system?: string }> } = {}): unknown {
+function toStorableMeta ({ tag, ...meta }: { tag?: ReadonlyArray<{ system?: string }> } = {}): unknown {
   return { ...meta, ...tag && { tag: tag.filter(({ system = '' }) => system.trim() !== '') } }
 }
 
 t.test('a tag without a system is left out, since HAPI takes it for any tag with the same code', async t => {
   const code = 'tenant-b'
-  t.strictSame(stampedMeta({ tag: [{ code }, { system: '', code }, { system: ' ', code }, { _system: {}, code }] }), {
+  t.strictSame(tagMeta({ tag: [{ code }, { system: '', code }, { system: ' ', code }, { _system: {}, code }] }), {
     tag: [own]
   })
 })
 
 t.test('a security label without a system is refused, since HAPI takes it for any with the same code', async t => {
   for (const label of [{ code: 'R' }, { system: '', code: 'R' }, { system: ' ', code: 'R' }, { display: 'x' }]) {
-    t.throws(() => stampedMeta({ security: [label] }), { code: 'VALIDATION_ERROR' })
+    t.throws(() => tagMeta({ security: [label] }), { code: 'VALIDATION_ERROR' })
   }
-  t.strictSame(stampedMeta({ security: [{ system: 'urn:x', code: 'R' }] }), {
+  t.strictSame(tagMeta({ security: [{ system: 'urn:x', code: 'R' }] }), {
     security: [{ system: 'urn:x', code: 'R' }],
     tag: [own]
   })
@@ -273,14 +273,14 @@ t.test(
       _version: {},
       _userSelected: {}
     }
-    t.strictSame(stampedMeta({ tag: [wordy], security: [wordy] }), { security: [bare], tag: [bare, own] })
-    const mark = { system: `${tenant.system}:idempotency`, code: 'x' }
+    t.strictSame(tagMeta({ tag: [wordy], security: [wordy] }), { security: [bare], tag: [bare, own] })
+    const idempotencyTag = { system: `${tenant.system}:idempotency`, code: 'x' }
     t.strictSame(
-      stampedMeta({ tag: [{ ...mark, display: '2026-03-14T09:30:00.000Z' }] }),
-      { tag: [{ ...mark, display: '2026-03-14T09:30:00.000Z' }, own] },
+      tagMeta({ tag: [{ ...idempotencyTag, display: '2026-03-14T09:30:00.000Z' }] }),
+      { tag: [{ ...idempotencyTag, display: '2026-03-14T09:30:00.000Z' }, own] },
       'the time of a mark stays'
     )
-    t.strictSame(stampedMeta({ tag: [{ ...mark, display: 'anything' }] }), { tag: [mark, own] })
+    t.strictSame(tagMeta({ tag: [{ ...idempotencyTag, display: 'anything' }] }), { tag: [idempotencyTag, own] })
   }
 )
 
@@ -289,8 +289,8 @@ t.test('of every resource: exactly one tenant tag comes out, the own one, and no
     const before = printJson(resource)
     const after = tagForTenant(resource as FhirResource, tenant)
     equal(printJson(resource), before, 'the argument is left alone')
-    deepEqual(tenantTagsIn(after), [own])
+    deepEqual(findTenantTags(after), [own])
     deepEqual(tagForTenant(after, tenant), after, 'twice is as good as once')
-    deepEqual(withoutTenantTags(after), withoutTenantTags({ ...resource, meta: keptMeta(resource.meta) }))
+    deepEqual(withoutTenantTags(after), withoutTenantTags({ ...resource, meta: toStorableMeta(resource.meta) }))
   }), { numRuns: 300 })
 })

@@ -4,7 +4,7 @@ import type { FhirResource } from '../../src/mappings/fhir.js'
 import { findStoredDifferences } from '../../src/tenant-guard/writes/stored-differences.js'
 
 /** The differences between two texts of JSON. */
-const differences = (sent: string, stored: string): readonly string[] =>
+const findDifferences = (sent: string, stored: string): readonly string[] =>
   findStoredDifferences(parseStored(sent) as FhirResource, parseStored(stored) as FhirResource)
 
 const patient = (elements: string): string => `{"resourceType":"Patient",${elements}}`
@@ -41,7 +41,7 @@ t.test('what the datastore dropped, changed or added is named by its path, witho
     ['"meta":{"profile":["http://e.org/p"]}', '"active":true', 'Patient.meta.profile'],
     ['"meta":{"tag":[{"system":"a","code":"b"}]}', '"meta":{"tag":[{"system":"c","code":"b"}]}', 'Patient.meta.tag']
   ]
-  for (const [sent, stored, path] of lost) t.ok(differences(patient(sent), patient(stored)).includes(path), path)
+  for (const [sent, stored, path] of lost) t.ok(findDifferences(patient(sent), patient(stored)).includes(path), path)
 })
 
 t.test('what the server decides itself, and another notation of the same, is no difference', async t => {
@@ -63,16 +63,16 @@ t.test('what the server decides itself, and another notation of the same, is no 
       '"text":{"status":"generated","div":"<div> <br/> it\'s &nbsp;x &lt;</div>"}'
     ]
   ]
-  for (const [sent, stored] of same) t.strictSame(differences(patient(sent), patient(stored)), [], sent)
+  for (const [sent, stored] of same) t.strictSame(findDifferences(patient(sent), patient(stored)), [], sent)
   const bundle = (entry: string): string =>
     `{"resourceType":"Bundle","type":"collection","entry":[{${entry}"resource":{"resourceType":"Binary","contentType":"text/plain","data":"AA AA"}}]}`
-  t.strictSame(differences(bundle(''), bundle('"fullUrl":"urn:uuid:1",')), [])
+  t.strictSame(findDifferences(bundle(''), bundle('"fullUrl":"urn:uuid:1",')), [])
   const named = bundle('"fullUrl":"http://e.org/fhir/Binary/7",')
-  t.strictSame(differences(named, named.replace('"contentType"', '"id":"7","contentType"')), [
+  t.strictSame(findDifferences(named, named.replace('"contentType"', '"id":"7","contentType"')), [
     'Bundle.entry[0].resource.id'
   ])
   t.strictSame(
-    differences(bundle(''), bundle('').replace('AA AA', 'AAAA')),
+    findDifferences(bundle(''), bundle('').replace('AA AA', 'AAAA')),
     [],
     'the type of an inner record is known'
   )
@@ -81,22 +81,22 @@ t.test('what the server decides itself, and another notation of the same, is no 
 t.test('a reference with the URL of the datastore, and the record in place of a placeholder, is no difference', async t => {
   const placeholder = 'urn:uuid:5c6c2c2e-6a2c-4b57-a5a5-9a1b4f0f7f11'
   const sent = { resourceType: 'Observation', subject: { reference: placeholder }, focus: [{ reference: 'Device/2' }] }
-  const found = (subject: string, focus: string): readonly string[] =>
+  const findReferenceDifferences = (subject: string, focus: string): readonly string[] =>
     findStoredDifferences(
       sent as FhirResource,
       { ...sent, subject: { reference: subject }, focus: [{ reference: focus }] } as FhirResource,
       { baseUrl: 'http://hapi/fhir', placeholders: new Map([[placeholder, 'Patient/1']]) }
     )
-  t.strictSame(found('Patient/1', 'Device/2'), [])
-  t.strictSame(found('http://hapi/fhir/Patient/1', 'http://hapi/fhir/Device/2'), [])
-  t.strictSame(found('Patient/2', 'http://other/fhir/Device/2'), [
+  t.strictSame(findReferenceDifferences('Patient/1', 'Device/2'), [])
+  t.strictSame(findReferenceDifferences('http://hapi/fhir/Patient/1', 'http://hapi/fhir/Device/2'), [])
+  t.strictSame(findReferenceDifferences('Patient/2', 'http://other/fhir/Device/2'), [
     'Observation.subject.reference',
     'Observation.focus[0].reference'
   ])
 })
 
 t.test('a narrative of a million spaces within a tag is compared in one pass', async t => {
-  const div = (end: string): string =>
+  const patientWithDiv = (end: string): string =>
     patient(`"text":{"status":"generated","div":"<div>${`<p${' '.repeat(1_000_000)}`}></p>${end}</div>"}`)
-  t.strictSame(differences(div('<br/>'), div('<br></br>')), [])
+  t.strictSame(findDifferences(patientWithDiv('<br/>'), patientWithDiv('<br></br>')), [])
 })

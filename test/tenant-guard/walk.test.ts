@@ -4,15 +4,15 @@ import type { Meta, StoredResource } from '../../src/mappings/fhir.js'
 import { startSandbox } from '../../src/sandbox/sandbox.js'
 import { CriteriaRefused, readCriteria } from '../../src/operator/ownership-scan/adopt-criteria.js'
 import { ScanIndex } from '../../src/operator/ownership-scan/scan-index.js'
-import { ownerOf, scanAll } from '../../src/operator/ownership-scan/walk.js'
+import { parseOwner, scanAll } from '../../src/operator/ownership-scan/walk.js'
 import { withRetry } from '../../src/tenant-guard/retry.js'
 import { HttpBackend } from '../../src/backends/http-backend.js'
-import { json, startFaultyServer, type FaultyServer } from '../backends/faulty-server.js'
+import { sendJson, startFaultyServer, type FaultyServer } from '../backends/faulty-server.js'
 import { readSources } from '../harness/sources.js'
-import { failureOf } from './guarded.js'
-import { adoptOf, existing, tenantSystem } from './operator.js'
+import { catchFailure } from './guarded.js'
+import { runAdoption, openExistingServer, tenantSystem } from './operator.js'
 
-async function faulty (t: Test): Promise<{ server: FaultyServer, backend: HttpBackend }> {
+async function startFaultyBackend (t: Test): Promise<{ server: FaultyServer, backend: HttpBackend }> {
   const server = await startFaultyServer()
   const backend = new HttpBackend({ name: 'faulty', baseUrl: server.url, retryPauseMs: 1 })
   t.teardown(async () => { await backend.close(); await server.close() })
@@ -24,14 +24,14 @@ const record = (id: string, lastUpdated: string): object => ({
   id,
   meta: { lastUpdated, versionId: '1' }
 })
-const page = (records: readonly object[], next?: string): object => ({
+const buildPage = (records: readonly object[], next?: string): object => ({
   resourceType: 'Bundle',
   type: 'searchset',
   link: next === undefined ? [] : [{ relation: 'next', url: next }],
   entry: records.map(resource => ({ resource }))
 })
 
-async function idsOf (backend: HttpBackend, pageSize?: number): Promise<string[]> {
+async function scanIds (backend: HttpBackend, pageSize?: number): Promise<string[]> {
   const ids: string[] = []
   for await (const records of scanAll({
     send: request => backend.send(request),
@@ -43,19 +43,19 @@ async function idsOf (backend: HttpBackend, pageSize?: number): Promise<string[]
 }
 
 t.test('a walk goes over an instant by itself, and on after it', async t => {
-  const { server, backend } = await faulty(t)
+  const { server, backend } = await startFaultyBackend(t)
   const [one, two, three] = ['2030-01-01T00:00:00.001+00:00', '2030-01-01T00:00:00.002Z', '2030-01-01T00:00:00.003Z']
   server.behave(
-    json(200, page([record('a', one), record('b', two)])),
-    json(200, page([record('b', two), record('c', two)])),
-    json(200, page([record('b', two)], `${server.url}?page=2`)),
-    json(200, page([record('c', two)])),
-    json(200, page([record('d', three)])),
-    json(200, page([record('d', three)])),
-    json(200, page([record('d', three)])),
-    json(200, page([]))
+    sendJson(200, buildPage([record('a', one), record('b', two)])),
+    sendJson(200, buildPage([record('b', two), record('c', two)])),
+    sendJson(200, buildPage([record('b', two)], `${server.url}?page=2`)),
+    sendJson(200, buildPage([record('c', two)])),
+    sendJson(200, buildPage([record('d', three)])),
+    sendJson(200, buildPage([record('d', three)])),
+    sendJson(200, buildPage([record('d', three)])),
+    sendJson(200, buildPage([]))
   )
-  t.same(await idsOf(backend, 2), ['a', 'b', 'c', 'd'])
+  t.same(await scanIds(backend, 2), ['a', 'b', 'c', 'd'])
   t.match(server.seen.map(({ url }) => decodeURIComponent(url)), [
     /^\/Patient\?_sort=_lastUpdated&_count=2&_total=none$/,
     /_lastUpdated=ge2030-01-01T00:00:00.002Z&_lastUpdated=le2030-01-01T00:00:00.002Z/,
@@ -66,20 +66,20 @@ t.test('a walk goes over an instant by itself, and on after it', async t => {
 })
 
 t.test('a walk ends with an error where it would miss records or go round', async t => {
-  const { server, backend } = await faulty(t)
+  const { server, backend } = await startFaultyBackend(t)
   const [one, two] = ['2030-01-01T00:00:00.001Z', '2030-01-01T00:00:00.002Z']
   const cases: Array<[string, object[]]> = [
-    ['a server that does not sort', [page([record('b', two), record('a', one)])]],
-    ['a server that passes over the condition', [page([record('a', one)]), page([]), page([record('a', one)])]],
-    ['a record without time', [page([{ resourceType: 'Patient', id: 'a', meta: {} }])]],
-    ['a record without id', [page([{ resourceType: 'Patient', meta: { lastUpdated: one } }])]],
-    ['a record of another type', [page([{ ...record('a', one), resourceType: 'Group' }])]],
-    ['a page that leads elsewhere', [page([record('a', one)], 'http://evil.example/fhir?_getpages=1')]],
+    ['a server that does not sort', [buildPage([record('b', two), record('a', one)])]],
+    ['a server that passes over the condition', [buildPage([record('a', one)]), buildPage([]), buildPage([record('a', one)])]],
+    ['a record without time', [buildPage([{ resourceType: 'Patient', id: 'a', meta: {} }])]],
+    ['a record without id', [buildPage([{ resourceType: 'Patient', meta: { lastUpdated: one } }])]],
+    ['a record of another type', [buildPage([{ ...record('a', one), resourceType: 'Group' }])]],
+    ['a page that leads elsewhere', [buildPage([record('a', one)], 'http://evil.example/fhir?_getpages=1')]],
     ['an answer that is no searchset', [{ resourceType: 'Bundle', type: 'history' }]]
   ]
-  for (const [name, answers] of cases) {
-    server.behave(...answers.map(answer => json(200, answer)))
-    t.equal((await failureOf(idsOf(backend))).code, 'BACKEND_ERROR', name)
+  for (const [name, bodies] of cases) {
+    server.behave(...bodies.map(body => sendJson(200, body)))
+    t.equal((await catchFailure(scanIds(backend))).code, 'BACKEND_ERROR', name)
   }
 })
 
@@ -87,48 +87,48 @@ t.test('records too large for a page of many are met in smaller pages', async t 
   const sandbox = await startSandbox({ file: join(t.testdir(), 'sandbox.db'), now: () => new Date() })
   const backend = new HttpBackend({ name: 'small', baseUrl: sandbox.url, maxResponseBytes: 65_536 })
   t.teardown(async () => { await backend.close(); await sandbox.close() })
-  const server = existing(sandbox.url)
+  const server = openExistingServer(sandbox.url)
   await server.plantAll(
     Array.from({ length: 30 }, () => ({ resourceType: 'Patient', name: [{ family: 'x'.repeat(20_000) }] }))
   )
-  t.equal((await idsOf(backend)).length, 30)
+  t.equal((await scanIds(backend)).length, 30)
   await server.plant({ resourceType: 'Patient', name: [{ family: 'x'.repeat(70_000) }] })
   t.equal(
-    (await failureOf(idsOf(backend))).code,
+    (await catchFailure(scanIds(backend))).code,
     'BACKEND_ERROR',
     'and one that is too large by itself is an error, not passed over'
   )
 })
 
 t.test('a busy datastore is given the time that it names, and less to do', async t => {
-  const { server, backend } = await faulty(t)
+  const { server, backend } = await startFaultyBackend(t)
   const waits: number[] = []
   let busy = 0
   const send = withRetry(backend, { pause: async ms => { waits.push(ms) }, onBusy: () => { busy++ } })
   const put = { method: 'PUT', path: 'Patient/1', body: '{}' } as const
   server.behave(
-    json(429, {}, { 'retry-after': '7' }),
-    json(503, {}, { 'retry-after': '3000' }),
-    json(503, {}),
-    json(200, {})
+    sendJson(429, {}, { 'retry-after': '7' }),
+    sendJson(503, {}, { 'retry-after': '3000' }),
+    sendJson(503, {}),
+    sendJson(200, {})
   )
   t.equal((await send(put)).status, 200)
   t.same([waits, busy], [[7_000, 60_000, 5_000], 3])
-  server.behave(json(503, {}))
-  t.equal((await failureOf(send(put))).code, 'BACKEND_UNAVAILABLE')
+  server.behave(sendJson(503, {}))
+  t.equal((await catchFailure(send(put))).code, 'BACKEND_UNAVAILABLE')
   t.equal(server.seen.length, 9, 'and is given up in the end')
 })
 
 t.test('a read that failed in the datastore is repeated, a write and a refused credential are not', async t => {
-  const { server, backend } = await faulty(t)
+  const { server, backend } = await startFaultyBackend(t)
   const send = withRetry(backend, { pause: async () => {} })
-  server.behave(json(500, {}), json(500, {}), json(200, {}))
+  server.behave(sendJson(500, {}), sendJson(500, {}), sendJson(200, {}))
   t.equal((await send({ method: 'GET', path: 'Patient' })).status, 200)
-  server.behave(json(500, {}))
-  await failureOf(send({ method: 'PUT', path: 'Patient/1', body: '{}' }))
+  server.behave(sendJson(500, {}))
+  await catchFailure(send({ method: 'PUT', path: 'Patient/1', body: '{}' }))
   t.equal(server.seen.length, 1)
-  server.behave(json(401, {}))
-  await failureOf(send({ method: 'GET', path: 'Patient' }))
+  server.behave(sendJson(401, {}))
+  await catchFailure(send({ method: 'GET', path: 'Patient' }))
   t.equal(server.seen.length, 1)
 })
 
@@ -136,49 +136,49 @@ t.test('a datastore that was never there is given up at once', async t => {
   const backend = new HttpBackend({ name: 'nowhere', baseUrl: 'http://127.0.0.1:1/fhir' })
   t.teardown(() => backend.close())
   const send = withRetry(backend, { pause: async () => { throw new Error('waited') } })
-  t.equal((await failureOf(send({ method: 'GET', path: 'metadata' }))).code, 'BACKEND_UNAVAILABLE')
+  t.equal((await catchFailure(send({ method: 'GET', path: 'metadata' }))).code, 'BACKEND_UNAVAILABLE')
 })
 
 t.test('writes are fewer at a time after a datastore was busy', async t => {
-  const { server, backend } = await faulty(t)
+  const { server, backend } = await startFaultyBackend(t)
   const all = Array.from({ length: 40 }, (_, at) => record(`p${at}`, '2030-01-01T00:00:00.001Z'))
   let [writing, puts] = [0, 0]
-  const most: number[] = []
+  const writesAtOnce: number[] = []
   server.behave((response, request) => {
     const isWrite = request.method === 'PUT'
     if (!isWrite) {
-      return json(
+      return sendJson(
         200,
-        /_lastUpdated=[gl]t/.test(decodeURIComponent(request.url!)) ? page([]) : { ...page(all), total: 40 }
+        /_lastUpdated=[gl]t/.test(decodeURIComponent(request.url!)) ? buildPage([]) : { ...buildPage(all), total: 40 }
       )(response, request)
     }
-    most.push(++writing)
-    const answer = (): void => {
+    writesAtOnce.push(++writing)
+    const respond = (): void => {
       // None before as many are there as come at a time.
-      if (most.length < 8) {
-        setTimeout(answer, 5)
+      if (writesAtOnce.length < 8) {
+        setTimeout(respond, 5)
         return
       }
       writing--
       const id = request.url!.split('/').at(-1)!
-      if (puts++ === 15) json(503, {}, { 'retry-after': '1' })(response, request)
+      if (puts++ === 15) sendJson(503, {}, { 'retry-after': '1' })(response, request)
       else {
-        json(200, { ...record(id, ''), meta: { versionId: '2', tag: [{ system: tenantSystem, code: 't' }] } })(
+        sendJson(200, { ...record(id, ''), meta: { versionId: '2', tag: [{ system: tenantSystem, code: 't' }] } })(
           response,
           request
         )
       }
     }
-    setTimeout(answer, 5)
+    setTimeout(respond, 5)
   })
-  const { states } = await adoptOf(backend, 't', 'Patient?active=true', { parallel: 8, pause: async () => {} })
+  const { states } = await runAdoption(backend, 't', 'Patient?active=true', { parallel: 8, pause: async () => {} })
   t.same([...new Set(Object.values(states))], ['adopted'])
-  t.equal(Math.max(...most.slice(0, 15)), 8)
-  t.ok(Math.max(...most.slice(-10)) <= 4)
+  t.equal(Math.max(...writesAtOnce.slice(0, 15)), 8)
+  t.ok(Math.max(...writesAtOnce.slice(-10)) <= 4)
 })
 
 t.test('what a datastore does not do as it should is a reason, and never a silent success', async t => {
-  const { server, backend } = await faulty(t)
+  const { server, backend } = await startFaultyBackend(t)
   const stored = record('a', '2030-01-01T00:00:00.001Z')
   const cases: Array<[RegExp, object, number, object]> = [
     [/did not keep the tag/, stored, 200, stored],
@@ -202,19 +202,19 @@ t.test('what a datastore does not do as it should is a reason, and never a silen
     [/no version/, { ...stored, meta: { lastUpdated: '2030-01-01T00:00:00.001Z' } }, 200, {}],
     [/the datastore failed/, stored, 500, {}]
   ]
-  for (const [reason, found, status, answer] of cases) {
+  for (const [reason, found, status, body] of cases) {
     server.behave((response, request) => {
-      if (request.method === 'PUT') return json(status, answer)(response, request)
-      json(200, /_lastUpdated=[gl]t/.test(decodeURIComponent(request.url!)) ? page([]) : page([found]))(response, request)
+      if (request.method === 'PUT') return sendJson(status, body)(response, request)
+      sendJson(200, /_lastUpdated=[gl]t/.test(decodeURIComponent(request.url!)) ? buildPage([]) : buildPage([found]))(response, request)
     })
-    const { states } = await adoptOf(backend, 't', 'Patient?active=true', { pause: async () => {} })
+    const { states } = await runAdoption(backend, 't', 'Patient?active=true', { pause: async () => {} })
     t.match(states['Patient/a'], reason)
     t.notMatch(states['Patient/a'], /secret/)
   }
 })
 
 t.test('a file of a server\'s native export is nobody\'s, and stays so', async t => {
-  const { server, backend } = await faulty(t)
+  const { server, backend } = await startFaultyBackend(t)
   const file = {
     resourceType: 'Binary',
     id: 'f',
@@ -225,32 +225,32 @@ t.test('a file of a server\'s native export is nobody\'s, and stays so', async t
     }
   }
   server.behave((response, request) =>
-    json(200, /_lastUpdated=[gl]t/.test(decodeURIComponent(request.url!)) ? page([]) : page([file]))(response, request)
+    sendJson(200, /_lastUpdated=[gl]t/.test(decodeURIComponent(request.url!)) ? buildPage([]) : buildPage([file]))(response, request)
   )
-  t.same((await adoptOf(backend, 't', 'Binary?_id=f')).states, { 'Binary/f': 'export-file' })
+  t.same((await runAdoption(backend, 't', 'Binary?_id=f')).states, { 'Binary/f': 'export-file' })
   t.same(server.seen.filter(({ method }) => method !== 'GET'), [])
 })
 
 t.test('the owner of a record is read from its tags alone, and only one clear tag counts', async t => {
-  const ownerKind = (tag: unknown): string =>
-    ownerOf({ resourceType: 'Patient', meta: { tag } as Meta }, tenantSystem).kind
+  const getOwnerKind = (tag: unknown): string =>
+    parseOwner({ resourceType: 'Patient', meta: { tag } as Meta }, tenantSystem).kind
   const own = { system: tenantSystem, code: 'a' }
   t.same(
-    [undefined, [], [{ system: `${tenantSystem}:idempotency`, code: 'a' }], [{ code: 'a' }], [null]].map(ownerKind),
+    [undefined, [], [{ system: `${tenantSystem}:idempotency`, code: 'a' }], [{ code: 'a' }], [null]].map(getOwnerKind),
     ['none', 'none', 'none', 'none', 'none']
   )
-  t.same([[own], [{ ...own, version: '1' }]].map(ownerKind), ['one', 'one'])
+  t.same([[own], [{ ...own, version: '1' }]].map(getOwnerKind), ['one', 'one'])
   t.same(
     [
       [own, own],
       [own, { ...own, code: 'b' }],
       [own, { ...own, system: ` ${tenantSystem}` }]
-    ].map(ownerKind),
+    ].map(getOwnerKind),
     ['several', 'several', 'several']
   )
   t.same(
     [[{ ...own, system: `${tenantSystem} ` }], [{ system: tenantSystem }], [{ ...own, code: '' }], 'x', { 0: own }].map(
-      ownerKind
+      getOwnerKind
     ),
     ['unclear', 'unclear', 'unclear', 'unclear', 'unclear']
   )
@@ -283,14 +283,14 @@ t.test('a search that a server might pass over in part is refused', async t => {
     'Patient?name=x?y=z',
     'Patient? name=x'
   ]
-  const outcomeOf = (search: string): unknown => {
+  const tryReadCriteria = (search: string): unknown => {
     try {
       return readCriteria(search)
     } catch (error) {
       return error
     }
   }
-  for (const search of refused) t.ok(outcomeOf(search) instanceof CriteriaRefused, search)
+  for (const search of refused) t.ok(tryReadCriteria(search) instanceof CriteriaRefused, search)
 })
 
 t.test(
@@ -299,21 +299,21 @@ t.test(
     const ledger = new ScanIndex()
     t.teardown(() => ledger.close())
     const note = (id: string, tenantId: string | undefined, ...targets: string[]): void =>
-      ledger.note(
+      ledger.storeRecord(
         { type: 'Observation', id, tenantId, state: 'owned' },
         targets.map(target => ({ path: 'Observation.subject', target }))
       )
     note('1', 'a', 'Patient/1', 'Patient/2')
     note('2', 'a', 'Patient/3')
     note('2', 'a')
-    ledger.note({ type: 'Patient', id: '1', tenantId: 'a', state: 'owned' })
-    ledger.note({ type: 'Patient', id: '2', tenantId: 'b', state: 'owned' })
+    ledger.storeRecord({ type: 'Patient', id: '1', tenantId: 'a', state: 'owned' })
+    ledger.storeRecord({ type: 'Patient', id: '2', tenantId: 'b', state: 'owned' })
     note('3', 'a', 'Patient/1')
     t.same(
-      [...ledger.suspects(1)].flat().map(({ source, target }) => `${source} ${target}`),
+      [...ledger.readSuspects(1)].flat().map(({ source, target }) => `${source} ${target}`),
       ['Observation/1 Patient/2']
     )
-    t.same(ledger.recordCounts(), [
+    t.same(ledger.countRecords(), [
       { type: 'Observation', state: 'owned', count: 3 },
       { type: 'Patient', state: 'owned', count: 2 }
     ])

@@ -1,12 +1,12 @@
 import { dirname } from 'node:path'
 import t, { type Test } from 'tap'
 import { startBuiltGateway } from '../fuzz/gateway.js'
-import { realBackend } from '../harness/backend.js'
+import { requireRealBackend } from '../harness/backend.js'
 import { buildMain } from '../harness/built.js'
-import { freePort } from '../harness/free-port.js'
+import { findFreePort } from '../harness/free-port.js'
 
 /** Where a client finds raw FHIR, and its key. */
-export interface Place { readonly base: string, readonly key: string }
+export interface GatewayAccess { readonly base: string, readonly key: string }
 
 /** What a client saw of the gateway, one step after the other. */
 export interface Report {
@@ -51,7 +51,7 @@ export async function testClient (
     hasPatch = true,
     skip
   }: {
-    readonly run: (place: Place, t: Test) => Promise<Report>
+    readonly run: (access: GatewayAccess, t: Test) => Promise<Report>
     readonly hasPatch?: boolean
     readonly skip?: string | false | undefined
   }
@@ -62,8 +62,8 @@ export async function testClient (
     // It must know its port beforehand, since its links have it.
     const gateway = await startBuiltGateway({
       dist: dirname(buildMain()),
-      fhirUrl: realBackend().url,
-      port: await freePort()
+      fhirUrl: requireRealBackend().url,
+      port: await findFreePort()
     })
     t.after(gateway.stop)
     const report = await run({ base: `${gateway.url}/v1/fhir`, key: gateway.key }, t)

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import { Client } from 'fhir-kit-client'
-import { testClient, type Place, type Report } from './client-contract.js'
+import { testClient, type GatewayAccess, type Report } from './client-contract.js'
 
 await testClient('fhir-kit-client works with the gateway as with any R4 server', { run })
 
-async function run ({ base, key }: Place): Promise<Report> {
+async function run ({ base, key }: GatewayAccess): Promise<Report> {
   const client = new Client({ baseUrl: base, customHeaders: { 'x-api-key': key } })
   const identifier = [{ system: 'http://mrn', value: randomUUID() }]
   const body: any = { resourceType: 'Patient', identifier, gender: 'female', name: [{ family: 'Byron' }] }
@@ -23,7 +23,7 @@ async function run ({ base, key }: Place): Promise<Report> {
       options: { headers: { 'If-Match': 'W/"1"' } }
     })
   const updated = await update()
-  const staleStatus = await statusOf(update())
+  const staleStatus = await getStatus(update())
   const patched: any = await client.patch({
     ...record,
     jsonPatch: [{ op: 'replace', path: '/gender', value: 'other' }]
@@ -70,11 +70,11 @@ async function run ({ base, key }: Place): Promise<Report> {
     writtenStatuses: written.entry.map(({ response }: any) => response.status),
     isSubjectFirst: subject.reference === first,
     found: ids.size,
-    deletedStatus: await statusOf(client.read(record))
+    deletedStatus: await getStatus(client.read(record))
   }
 }
 
-async function statusOf (request: Promise<unknown>): Promise<number> {
+async function getStatus (request: Promise<unknown>): Promise<number> {
   try {
     await request
     return 200

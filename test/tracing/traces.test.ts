@@ -4,8 +4,8 @@ import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { test, type Test } from 'tap'
 import { isTracingEnabled } from '../../src/observability/tracing.js'
-import { json, startFaultyServer } from '../backends/faulty-server.js'
-import { clientOf } from '../harness/client.js'
+import { sendJson, startFaultyServer } from '../backends/faulty-server.js'
+import { createGatewayClient } from '../harness/client.js'
 import { startGateway } from '../harness/gateway.js'
 
 interface Span {
@@ -52,9 +52,9 @@ test('a trace goes from the client through the gateway to the datastore, by the 
     fhirUrl: datastore.url,
     environment: { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url }
   })
-  const client = await clientOf(gateway)
+  const client = await createGatewayClient(gateway)
   datastore.behave(
-    json(200, {
+    sendJson(200, {
       resourceType: 'Patient',
       id: 'secret-id',
       meta: { versionId: '1', tag: [{ system: 'urn:clinigate:tenant', code: client.tenantId }] }
@@ -68,7 +68,7 @@ test('a trace goes from the client through the gateway to the datastore, by the 
   }
   const { status } = await client.send('GET', 'patients/secret-id', undefined, headers)
   t.equal(status, 200)
-  datastore.behave(json(500, {}))
+  datastore.behave(sendJson(500, {}))
   await client.send('GET', 'patients?lastName=Byron', undefined, headers)
   await gateway.inject({ url: '/v1/Byron', headers })
   const [requested] = datastore.seen
@@ -100,7 +100,7 @@ test('without the variables of OpenTelemetry nothing is traced, and a datastore 
   const datastore = await startFaultyServer()
   t.after(() => datastore.close())
   datastore.answerProbes()
-  const client = await clientOf(await startGateway(t, { fhirUrl: datastore.url }))
+  const client = await createGatewayClient(await startGateway(t, { fhirUrl: datastore.url }))
   await client.send('GET', 'patients/1', undefined, {
     traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
   })

@@ -5,13 +5,13 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import t from 'tap'
 import { openControlStore } from '../../src/control-plane/store/store.js'
-import { until } from '../harness/until.js'
-import { temporary } from '../sync/control-plane.js'
+import { waitUntil } from '../harness/until.js'
+import { createTemporaryDirectory } from '../sync/control-plane.js'
 import { startProcess } from '../sync/processes.js'
 
 t.setTimeout(300_000)
 
-const file = (name: string) => new URL(name, import.meta.url)
+const toFileUrl = (name: string) => new URL(name, import.meta.url)
 const count = 400
 const kills = 4
 
@@ -19,7 +19,7 @@ t.test('however often the control plane is killed, each event is delivered, alwa
   const bodies = new Map<string, string>()
   let requests = 0
   const faults: string[] = []
-  const server = createServer({ key: readFileSync(file('localhost-key.pem')), cert: readFileSync(file('localhost.pem')) },
+  const server = createServer({ key: readFileSync(toFileUrl('localhost-key.pem')), cert: readFileSync(toFileUrl('localhost.pem')) },
     async (request, response) => {
       requests++
       let body = ''
@@ -32,14 +32,14 @@ t.test('however often the control plane is killed, each event is delivered, alwa
     })
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
   t.teardown(() => { server.closeAllConnections(); server.close() })
-  const data = temporary(t)
+  const data = createTemporaryDirectory(t)
   const config = join(data, 'config.json')
   writeFileSync(config, JSON.stringify({ webhooks: { privateNetworks: ['127.0.0.0/8', '::1/128'] } }))
   let control = await startProcess(t, {
     CLINIGATE_ROLE: 'control',
     CLINIGATE_DATA: data,
     CLINIGATE_CONFIG: config,
-    NODE_EXTRA_CA_CERTS: file('localhost.pem').pathname
+    NODE_EXTRA_CA_CERTS: toFileUrl('localhost.pem').pathname
   })
   const store = await openControlStore({
     file: join(data, 'control.db'),
@@ -69,13 +69,13 @@ t.test('however often the control plane is killed, each event is delivered, alwa
     await store.events.append({ ledgerId: 'log', number: round + 1, batchId: `log-${round + 1}`, lines }, 'one')
     if (round === kills) break
     const before = requests
-    await until(() => requests > before + 3)
+    await waitUntil(() => requests > before + 3)
     await control.end('SIGKILL')
     control = await control.again()
     // The lease of the process that was killed ends by itself; the test does not wait for that.
     await store.webhooks.change(id, owner, { description: `round ${round}` })
   }
-  await until(() => bodies.size === ids.length)
+  await waitUntil(() => bodies.size === ids.length)
   t.strictSame([...bodies.keys()].sort(), ids.sort())
   t.strictSame(faults, [])
   t.ok(requests >= ids.length, `${requests} requests for ${ids.length} events`)

@@ -6,19 +6,19 @@ import { connect } from 'node:net'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
-import { blockOf, root } from '../e2e/document.js'
-import { freePort } from '../harness/free-port.js'
+import { readBlock, root } from '../e2e/document.js'
+import { findFreePort } from '../harness/free-port.js'
 import { installPython } from '../harness/python.js'
-import { until } from '../harness/until.js'
+import { waitUntil } from '../harness/until.js'
 import { startDelivery, startReceiver } from './receivers.js'
 
 t.setTimeout(300_000)
 
 const page = 'docs/how-to/webhooks.md'
-const said: string[] = []
-const programs = await installPython({ log: (line: string) => { said.push(line) } })
+const output: string[] = []
+const programs = await installPython({ log: (line: string) => { output.push(line) } })
 const python = programs === undefined ? undefined : join(programs, 'python')
-const skip = python === undefined && said.join(' ')
+const skip = python === undefined && output.join(' ')
 
 /** Starts a receiver of the page behind a proxy that ends TLS, as it says. @returns its URL, and what it printed */
 async function startReaders (
@@ -26,7 +26,7 @@ async function startReaders (
 ) {
   const file = join(t.testdir(), 'receiver.ts')
   writeFileSync(file, code)
-  const port = await freePort()
+  const port = await findFreePort()
   const [program, ...args] = command(file)
   const child: ChildProcess = spawn(program!, args, {
     cwd: root, env: { ...process.env, WEBHOOK_SECRET: secret, PORT: String(port) }
@@ -36,11 +36,11 @@ async function startReaders (
   child.stdout!.on('data', chunk => { printed += String(chunk) })
   child.stderr!.on('data', chunk => { printed += String(chunk) })
   // What is signed is valid for minutes only, so the first attempt must succeed.
-  await until(() => isListening(port))
+  await waitUntil(() => isListening(port))
   const proxy = await startReceiver(t, ({ headers, body, path }, response) => {
-    httpRequest({ port, host: '127.0.0.1', method: 'POST', path, headers }, answer => {
-      response.writeHead(answer.statusCode!)
-      answer.pipe(response)
+    httpRequest({ port, host: '127.0.0.1', method: 'POST', path, headers }, forwarded => {
+      response.writeHead(forwarded.statusCode!)
+      forwarded.pipe(response)
     }).on('error', () => response.writeHead(502).end()).end(body)
   })
   return { proxy, printed: () => printed }
@@ -60,18 +60,20 @@ const cases = {
 
 for (const [language, { command, skip }] of Object.entries(cases)) {
   t.test(`the ${language} receiver takes what is signed, once, and refuses what is not`, { skip }, async t => {
-    const { store, owner, append, deliveriesOf } = await startDelivery(t)
+    const { store, owner, append, waitForDeliveries } = await startDelivery(t)
     const [signed, forged] = await Promise.all([{}, {}].map(() =>
       store.webhooks.create({ url: 'https://files.example.org/', enabled: false }, owner)))
-    const { proxy, printed } = await startReaders(t, command, { code: blockOf(page, `${language} receiver`), secret: signed!.secret })
+    const { proxy, printed } = await startReaders(t, command, { code: readBlock(page, `${language} receiver`), secret: signed!.secret })
     for (const { id } of [signed!, forged!]) await store.webhooks.change(id, owner, { url: proxy.url, enabled: true })
     await append({})
-    const { eventId } = (await deliveriesOf(signed!.id, 1))[0]!
+    const { eventId } = (await waitForDeliveries(signed!.id, 1))[0]!
     t.match(printed(), `patients.created ${eventId}`)
-    await until(async () => (await deliveriesOf(forged!.id, 1)).some(({ responseStatus }) => responseStatus === 400))
+    await waitUntil(async () =>
+      (await waitForDeliveries(forged!.id, 1)).some(({ responseStatus }) => responseStatus === 400)
+    )
     await store.webhooks.resend(signed!.id, owner, '2020-01-01T00:00:00Z')
-    await until(async () =>
-      (await deliveriesOf(signed!.id, 1)).filter(({ outcome }) => outcome === 'delivered').length === 2)
+    await waitUntil(async () =>
+      (await waitForDeliveries(signed!.id, 1)).filter(({ outcome }) => outcome === 'delivered').length === 2)
     t.equal(printed().split(eventId).length - 1, 1, 'what comes twice is ignored')
   })
 }
@@ -83,7 +85,7 @@ t.test('the libraries of Standard Webhooks and svix for Python verify what is se
   const { secret } = await store.webhooks.roll(id, owner)
   await store.webhooks.change(id, owner, { enabled: true })
   await append({})
-  await until(() => received.length === 1)
+  await waitUntil(() => received.length === 1)
   const { headers, body } = received[0]!
   const program = `import json, sys
 from standardwebhooks import Webhook as Standard
@@ -96,7 +98,7 @@ for library in (Standard, Svix):
         library(given["secrets"][0]).verify(given["body"] + " ", given["headers"])
     except Exception as error:
         print(type(error).__name__)`
-  const given = JSON.stringify({ headers, body, secrets: [secret, old] })
-  const { stdout } = await promisify(execFile)(python!, ['-c', program, given])
+  const input = JSON.stringify({ headers, body, secrets: [secret, old] })
+  const { stdout } = await promisify(execFile)(python!, ['-c', program, input])
   t.equal(stdout, 'WebhookVerificationError\nWebhookVerificationError\n')
 })

@@ -8,9 +8,9 @@ import type { Test } from 'tap'
 import type { AddressRules } from '../../src/net/checked-connection.js'
 import type { Delivery } from '../../src/events/webhooks/webhook.js'
 import { WebhookDeliverer } from '../../src/events/webhooks/deliverer.js'
-import { inFile, type MakeDatabase } from '../control-store/databases.js'
-import { webhookScene } from '../control-store/webhooks-contract.js'
-import { until } from '../harness/until.js'
+import { makeFileDatabase, type MakeDatabase } from '../control-store/databases.js'
+import { openWebhookStore } from '../control-store/webhooks-contract.js'
+import { waitUntil } from '../harness/until.js'
 
 const [key, cert] = ['source-key.pem', 'source.pem'].map(name =>
   readFileSync(new URL(`../jobs/${name}`, import.meta.url), 'utf8')
@@ -52,8 +52,10 @@ export async function startReceiver (t: Test, handle: Handle = (_, response) => 
 export const trial = { ca: receiverCa, loopback: true, resolve: async (): Promise<readonly string[]> => ['127.0.0.1'] }
 
 /** A control store, and a deliverer over it. The clock is that of the machine unless the test turns it. */
-export async function startDelivery (t: Test, rules: AddressRules = { trial }, makeDatabase: MakeDatabase = inFile) {
-  const scene = await webhookScene(t, makeDatabase)
+export async function startDelivery (
+  t: Test, rules: AddressRules = { trial }, makeDatabase: MakeDatabase = makeFileDatabase
+) {
+  const scene = await openWebhookStore(t, makeDatabase)
   scene.clock.ms = Date.now()
   const { store, owner } = scene
   const begin = (options: Partial<ConstructorParameters<typeof WebhookDeliverer>[0]> = {}) => new WebhookDeliverer({
@@ -67,13 +69,13 @@ export async function startDelivery (t: Test, rules: AddressRules = { trial }, m
   })
   const deliverer = begin()
   t.teardown(() => deliverer.close())
-  const deliveriesOf = async (id: string, count: number): Promise<readonly Delivery[]> => {
+  const waitForDeliveries = async (id: string, count: number): Promise<readonly Delivery[]> => {
     let found: readonly Delivery[] = []
-    await until(async () => {
+    await waitUntil(async () => {
       found = (await store.webhooks.deliveries(id, owner, { count: 100 })).deliveries
       return found.length >= count
     })
     return found
   }
-  return { ...scene, deliverer, begin, deliveriesOf }
+  return { ...scene, deliverer, begin, waitForDeliveries }
 }

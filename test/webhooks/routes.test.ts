@@ -1,67 +1,67 @@
 import t from 'tap'
-import { clientOf, unlimitedPlans } from '../harness/client.js'
+import { createGatewayClient, unlimitedPlans } from '../harness/client.js'
 import { startGateway } from '../harness/gateway.js'
-import { until } from '../harness/until.js'
+import { waitUntil } from '../harness/until.js'
 
 const url = 'https://files.example.org/hook'
 
 t.test('/v1/webhooks', async t => {
   const gateway = await startGateway(t, { plans: unlimitedPlans })
-  const send = async () => (await clientOf(gateway)).send
+  const send = async () => (await createGatewayClient(gateway)).send
 
   // A webhook was made without a word, and got nothing. /v1/events said to check the path.
   await t.test('without events, who makes a webhook or reads events gets to know the setting', async t => {
-    const ask = await send()
-    const { meta, data: { id } } = JSON.parse((await ask('POST', 'webhooks', { url, types: ['*'] })).text)
+    const sendRequest = await send()
+    const { meta, data: { id } } = JSON.parse((await sendRequest('POST', 'webhooks', { url, types: ['*'] })).text)
     t.match(meta.warnings, [{ severity: 'warning', diagnostics: /switched off here.*test events alone.*events\.enabled/ }])
-    await ask('DELETE', `webhooks/${id}`)
-    t.match(await ask('GET', 'events'), { status: 404, text: /Events are switched off here.*events\.enabled/ })
+    await sendRequest('DELETE', `webhooks/${id}`)
+    t.match(await sendRequest('GET', 'events'), { status: 404, text: /Events are switched off here.*events\.enabled/ })
   })
 
   await t.test('a webhook is made, read, changed, rolled and deleted; its secret is shown when it is new', async t => {
-    const ask = await send()
-    const made = await ask('POST', 'webhooks', { url, types: ['patients.*'], description: 'for the app' })
+    const sendRequest = await send()
+    const made = await sendRequest('POST', 'webhooks', { url, types: ['patients.*'], description: 'for the app' })
     t.equal(made.status, 201)
     const { secret, ...webhook } = made.data
     t.match(secret, /^whsec_/)
     t.equal(made.headers.location, `/v1/webhooks/${webhook.id}`)
     t.match(webhook, { url, types: ['patients.*'], description: 'for the app', enabled: true, mode: 'test' })
-    t.strictSame((await ask('GET', `webhooks/${webhook.id}`)).data, webhook)
-    t.strictSame((await ask('GET', 'webhooks')).data, { data: [webhook], total: 1, hasMore: false })
-    const changed = await ask('PATCH', `webhooks/${webhook.id}`, { enabled: false, description: '', types: ['*'] })
+    t.strictSame((await sendRequest('GET', `webhooks/${webhook.id}`)).data, webhook)
+    t.strictSame((await sendRequest('GET', 'webhooks')).data, { data: [webhook], total: 1, hasMore: false })
+    const changed = await sendRequest('PATCH', `webhooks/${webhook.id}`, { enabled: false, description: '', types: ['*'] })
     const { description: _, ...rest } = webhook
     t.strictSame(changed.data, { ...rest, enabled: false, types: ['*'] })
-    const rolled = await ask('POST', `webhooks/${webhook.id}/roll`, {})
+    const rolled = await sendRequest('POST', `webhooks/${webhook.id}/roll`, {})
     t.equal(rolled.status, 201)
     t.not(rolled.data.secret, secret)
     t.ok(Date.parse(rolled.data.previousSecretUntil) > Date.now() + 23 * 3_600_000)
-    t.strictSame((await ask('DELETE', `webhooks/${webhook.id}`)).data, { id: webhook.id, deleted: true })
-    t.equal((await ask('GET', `webhooks/${webhook.id}`)).status, 404)
+    t.strictSame((await sendRequest('DELETE', `webhooks/${webhook.id}`)).data, { id: webhook.id, deleted: true })
+    t.equal((await sendRequest('GET', `webhooks/${webhook.id}`)).status, 404)
   })
 
   await t.test('a test event is sent soon, and the list of deliveries shows what came of it', async t => {
-    const ask = await send()
-    const { id } = (await ask('POST', 'webhooks', { url: 'https://127.0.0.1:1/' })).data
-    const tested = await ask('POST', `webhooks/${id}/test`, {})
+    const sendRequest = await send()
+    const { id } = (await sendRequest('POST', 'webhooks', { url: 'https://127.0.0.1:1/' })).data
+    const tested = await sendRequest('POST', `webhooks/${id}/test`, {})
     t.equal(tested.status, 202)
-    await until(async () => (await ask('GET', `webhooks/${id}/deliveries`)).data.data.length === 1)
-    const { data } = await ask('GET', `webhooks/${id}/deliveries`)
+    await waitUntil(async () => (await sendRequest('GET', `webhooks/${id}/deliveries`)).data.data.length === 1)
+    const { data } = await sendRequest('GET', `webhooks/${id}/deliveries`)
     t.match(data, {
       data: [{
         eventId: tested.data.eventId, eventType: 'webhook.test', outcome: 'failed', error: 'the host has no public address'
       }],
       hasMore: false
     })
-    t.match((await ask('POST', `webhooks/${id}/resend`, { since: '2030-01-01T00:00:00Z' })), { status: 202, data: { events: 0 } })
+    t.match((await sendRequest('POST', `webhooks/${id}/resend`, { since: '2030-01-01T00:00:00Z' })), { status: 202, data: { events: 0 } })
   })
 
   await t.test('what is not understood is refused, and no value is repeated', async t => {
-    const ask = await send()
-    const { id } = (await ask('POST', 'webhooks', { url })).data
-    const misspelt = await ask('POST', 'webhooks', { url, types: ['*', 'patient.created'] })
+    const sendRequest = await send()
+    const { id } = (await sendRequest('POST', 'webhooks', { url })).data
+    const misspelt = await sendRequest('POST', 'webhooks', { url, types: ['*', 'patient.created'] })
     t.equal(misspelt.status, 422)
     t.match(misspelt.text, 'types[1]: no such type of events; did you mean patients.created?')
-    const bad: Array<[method: string, path: string, body: unknown, status: number]> = [
+    const invalid: Array<[method: string, path: string, body: unknown, status: number]> = [
       ['POST', 'webhooks', {}, 422],
       ['POST', 'webhooks', [], 422],
       ['POST', 'webhooks', { url: 'http://sneaky.example.org/' }, 422],
@@ -86,29 +86,29 @@ t.test('/v1/webhooks', async t => {
       ['GET', `webhooks/${id}/deliveries?sneaky=1`, undefined, 400],
       ['PUT', `webhooks/${id}`, { url }, 405]
     ]
-    for (const [method, path, body, status] of bad) {
-      const answer = await ask(method, path, body)
-      t.equal(answer.status, status, `${method} ${path} ${JSON.stringify(body)}`)
-      t.notMatch(answer.text, /sneaky(?!: no such|"\])/, `${method} ${path} ${JSON.stringify(body)}`)
+    for (const [method, path, body, status] of invalid) {
+      const response = await sendRequest(method, path, body)
+      t.equal(response.status, status, `${method} ${path} ${JSON.stringify(body)}`)
+      t.notMatch(response.text, /sneaky(?!: no such|"\])/, `${method} ${path} ${JSON.stringify(body)}`)
     }
   })
 
   await t.test('only a key with the scope webhooks, or with all, manages webhooks', async t => {
     for (const [scopes, status] of [[['read', 'write'], 403], [['webhooks'], 200], [['*'], 200]] as const) {
       const { secret } = await gateway.createKey({ scopes })
-      const ask = async (path: string) =>
+      const getStatus = async (path: string) =>
         (await gateway.inject({ url: `/v1/${path}`, headers: { 'x-api-key': secret } })).statusCode
-      t.equal(await ask('webhooks'), status, scopes.join())
-      t.equal(await ask(`webhooks/whk_${'a'.repeat(26)}`), status === 200 ? 404 : 403)
-      t.equal(await ask('patients'), scopes.includes('webhooks' as never) ? 403 : 200, 'and that scope reads no record')
+      t.equal(await getStatus('webhooks'), status, scopes.join())
+      t.equal(await getStatus(`webhooks/whk_${'a'.repeat(26)}`), status === 200 ? 404 : 403)
+      t.equal(await getStatus('patients'), scopes.includes('webhooks' as never) ? 403 : 200, 'and that scope reads no record')
     }
   })
 
   await t.test('no secret of a webhook is in the log', async t => {
-    const ask = await send()
-    const { secret, id } = (await ask('POST', 'webhooks', { url: `${url}?token=hidden-token` })).data
-    await ask('POST', `webhooks/${id}/roll`, {})
-    const lines = gateway.linesSince().join('\n')
+    const sendRequest = await send()
+    const { secret, id } = (await sendRequest('POST', 'webhooks', { url: `${url}?token=hidden-token` })).data
+    await sendRequest('POST', `webhooks/${id}/roll`, {})
+    const lines = gateway.readNewLines().join('\n')
     t.match(lines, '/v1/webhooks')
     t.notMatch(lines, /whsec_|hidden-token/)
     t.notOk(lines.includes(secret.slice(6)))
@@ -117,7 +117,7 @@ t.test('/v1/webhooks', async t => {
 
 t.test('each change that a client was told of is sent to the webhooks of its organization and mode alone', async t => {
   const gateway = await startGateway(t, { plans: unlimitedPlans, config: { events: { enabled: true } } })
-  const [client, other] = [await clientOf(gateway), await clientOf(gateway)]
+  const [client, other] = [await createGatewayClient(gateway), await createGatewayClient(gateway)]
   // Its address is refused, which is an attempt too.
   const draft = { url: 'https://127.0.0.1/', types: ['patients.*'] }
   const { id } = (await client.send('POST', 'webhooks', draft)).data
@@ -127,12 +127,12 @@ t.test('each change that a client was told of is sent to the webhooks of its org
   const { data: patient } = created
   await client.send('PATCH', `patients/${patient.id}`, { lastName: 'Lovelace' })
   await client.send('DELETE', `patients/${patient.id}`)
-  const attempted = async () => (await client.send('GET', `webhooks/${id}/deliveries`)).data.data as Array<{
+  const fetchDeliveries = async () => (await client.send('GET', `webhooks/${id}/deliveries`)).data.data as Array<{
     eventId: string, eventType: string
   }>
-  await until(async () => new Set((await attempted()).map(({ eventId }) => eventId)).size === 3)
+  await waitUntil(async () => new Set((await fetchDeliveries()).map(({ eventId }) => eventId)).size === 3)
   t.strictSame(
-    [...new Set((await attempted()).map(({ eventType }) => eventType))].sort(),
+    [...new Set((await fetchDeliveries()).map(({ eventType }) => eventType))].sort(),
     ['patients.created', 'patients.deleted', 'patients.updated']
   )
   t.strictSame((await other.send('GET', `webhooks/${foreign}/deliveries`)).data, { data: [], hasMore: false })

@@ -2,14 +2,14 @@ import t from 'tap'
 import type { SubscriptionDraft } from '../../src/events/subscriptions/subscription.js'
 import { parseStrict } from '../../src/json/json.js'
 import { validateStructure } from '../../src/mappings/r4/structure.js'
-import { until } from '../harness/until.js'
+import { waitUntil } from '../harness/until.js'
 import { startDelivery, startReceiver, trial } from './receivers.js'
 
 t.setTimeout(120_000)
 
 const fhirBase = 'https://gateway.example.org/v1/fhir'
 
-const draftFor = (endpoint: string, rest: Partial<SubscriptionDraft> = {}): SubscriptionDraft => ({
+const buildDraft = (endpoint: string, rest: Partial<SubscriptionDraft> = {}): SubscriptionDraft => ({
   type: 'Patient', fhirBase, endpoint, content: 'id-only', headers: [], reason: 'a test', status: 'requested', ...rest
 })
 
@@ -17,10 +17,10 @@ t.test('a receiver gets the handshake and then each event, as Bundles of R4 with
   const { store, owner, append } = await startDelivery(t)
   const { url, received } = await startReceiver(t)
   const { id } = await store.subscriptions.create(
-    draftFor(url, { headers: ['Authorization: Bearer sesame', 'X-Hook: one'] }), owner)
-  await until(() => received.length === 1)
+    buildDraft(url, { headers: ['Authorization: Bearer sesame', 'X-Hook: one'] }), owner)
+  await waitUntil(() => received.length === 1)
   await append({ resourceId: 'p-1' }, { resourceId: 'p-2', type: 'patients.deleted' }, { resourceId: 'l-1', type: 'labs.created' })
-  await until(() => received.length === 3)
+  await waitUntil(() => received.length === 3)
   for (const { headers, body } of received) {
     t.match(headers, {
       'content-type': 'application/fhir+json',
@@ -50,8 +50,8 @@ t.test('a receiver gets the handshake and then each event, as Bundles of R4 with
       request: { method: 'GET', url: `${fhirBase}/Subscription/${id}/$status` }
     }]
   })
-  const numberOf = (bundle: any) => Number(bundle.entry[0].resource.parameter[4].valueString)
-  const byNumber = notifications.sort((one, other) => numberOf(one) - numberOf(other))
+  const getEventNumber = (bundle: any) => Number(bundle.entry[0].resource.parameter[4].valueString)
+  const byNumber = notifications.sort((one, other) => getEventNumber(one) - getEventNumber(other))
   t.match(byNumber, [
     {
       entry: [
@@ -77,9 +77,9 @@ t.test('a receiver gets the handshake and then each event, as Bundles of R4 with
 t.test('with the content empty, a notification names neither record nor topic', async t => {
   const { store, owner, append } = await startDelivery(t)
   const { url, received } = await startReceiver(t)
-  await store.subscriptions.create(draftFor(url, { content: 'empty' }), owner)
+  await store.subscriptions.create(buildDraft(url, { content: 'empty' }), owner)
   await append({ resourceId: 'p-1' })
-  await until(() => received.length === 2)
+  await waitUntil(() => received.length === 2)
   const { body } = received[1]!
   t.match(JSON.parse(body), { entry: { length: 1 } })
   t.notMatch(body, /p-1|SubscriptionTopic/)
@@ -89,12 +89,12 @@ t.test('with the content empty, a notification names neither record nor topic', 
 t.test('a receiver that has less time gets no more, and one at a private address gets nothing', async t => {
   const { store, owner } = await startDelivery(t)
   const hanging = await startReceiver(t, () => {})
-  const slow = await store.subscriptions.create(draftFor(hanging.url, { timeoutSeconds: 1 }), owner)
-  await until(async () => (await store.subscriptions.find(slow.id, owner)).status === 'error')
+  const slow = await store.subscriptions.create(buildDraft(hanging.url, { timeoutSeconds: 1 }), owner)
+  await waitUntil(async () => (await store.subscriptions.find(slow.id, owner)).status === 'error')
   t.match(await store.subscriptions.find(slow.id, owner), { error: 'The handshake failed: no response within 1 seconds.' })
   const guarded = await startDelivery(t, { trial: { ca: trial.ca } })
-  const inside = await guarded.store.subscriptions.create(draftFor(`https://127.0.0.1:${hanging.port}/`), guarded.owner)
-  await until(async () => (await guarded.store.subscriptions.find(inside.id, guarded.owner)).status === 'error')
+  const inside = await guarded.store.subscriptions.create(buildDraft(`https://127.0.0.1:${hanging.port}/`), guarded.owner)
+  await waitUntil(async () => (await guarded.store.subscriptions.find(inside.id, guarded.owner)).status === 'error')
   t.match(await guarded.store.subscriptions.find(inside.id, guarded.owner), { error: /no public address/ })
   t.equal(hanging.received.length, 1)
 })

@@ -1,5 +1,5 @@
 import type { Issue } from '../../envelope/failures.js'
-import { invalidParameter, parseCount, parseQuery, rawQuery, safeName } from '../../envelope/query.js'
+import { invalidParameter, parseCount, parseQuery, getRawQuery, toSafeName } from '../../envelope/query.js'
 import { findUnknownType } from '../../events/to-events.js'
 import { isDateTime } from '../../time/iso-time.js'
 
@@ -25,9 +25,9 @@ const maxTypes = 100
 /** Reads the query of a request. @throws {Failure} BAD_REQUEST for what is unknown or malformed */
 export function readEventQuery (url: string | undefined): EventRequest {
   const query = new Map<Name, string>()
-  for (const [name, value] of parseQuery(rawQuery(url))) {
+  for (const [name, value] of parseQuery(getRawQuery(url))) {
     if (!isName(name)) {
-      throw invalidParameter(safeName(name), `no such parameter; the list of events takes ${names.join(', ')}`)
+      throw invalidParameter(toSafeName(name), `no such parameter; the list of events takes ${names.join(', ')}`)
     }
     if (query.has(name)) throw invalidParameter(name, 'is given twice')
     query.set(name, value)

@@ -1,12 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Failure } from '../../envelope/failures.js'
-import { commonFailures, describeRoute, enveloped, failuresOf } from '../../envelope/openapi-responses.js'
+import { commonFailures, describeRoute, buildEnvelopeSchema, buildFailureResponses } from '../../envelope/openapi-responses.js'
 import {
   changes, howToSwitchOn, presentEvent, presentedEventSchema, typeFilterPattern, type EventFeed, type PresentedEvent,
   type StoredEvent
 } from '../../events/event.js'
-import { eventType } from '../../events/to-events.js'
+import { toEventType } from '../../events/to-events.js'
 import { isTenantType, resourceTypes } from '../../fhir/resource-types.js'
 import type { Scope } from '../../keys/caller.js'
 import { isLimited, may } from '../../keys/scopes.js'
@@ -28,7 +28,7 @@ interface EventPage {
 }
 
 /** Events that were found, and the position after them. */
-interface Found {
+interface EventList {
   readonly events: readonly StoredEvent[]
   readonly position: number
   readonly hasMore: boolean
@@ -71,8 +71,8 @@ const listEventsRoute = {
       }
     },
     responses: {
-      200: { description: 'The events.', content: { 'application/json': { schema: enveloped(page) } } },
-      ...failuresOf([...commonFailures, 'BAD_REQUEST', 'INVALID_CURSOR', 'BACKEND_UNAVAILABLE'])
+      200: { description: 'The events.', content: { 'application/json': { schema: buildEnvelopeSchema(page) } } },
+      ...buildFailureResponses([...commonFailures, 'BAD_REQUEST', 'INVALID_CURSOR', 'BACKEND_UNAVAILABLE'])
     }
   })
 } as const
@@ -89,16 +89,16 @@ export async function eventRoutes (scope: FastifyInstance, { feed, cursors }: Ev
   scope.get('/events', listEventsRoute, async (request, reply): Promise<EventPage> => {
     const query = readEventQuery(request.raw.url)
     request.warnings = query.warnings
-    const binding = bindingOf(request)
-    const after = query.cursor === undefined ? undefined : positionIn(cursors.open(query.cursor, binding).link)
+    const binding = toCursorBinding(request)
+    const after = query.cursor === undefined ? undefined : parsePosition(cursors.open(query.cursor, binding).link)
     const list = (position: number | undefined, latest?: number) =>
       listEvents(feed, request, { ...query, after: position, latest })
     let found = await list(after)
     if (found.events.length === 0 && query.wait > 0) {
       const first = found
-      const isOver = ended(reply, { closing: closing.signal, seconds: query.wait })
-      const waited = await latest.hold(request.caller.keyId, () => nextEvents(latest, { first, list, isOver }))
-      if (waited === undefined) throw tooManyWaiting()
+      const isOver = createEndCheck(reply, { closing: closing.signal, seconds: query.wait })
+      const waited = await latest.hold(request.caller.keyId, () => waitForEvents(latest, { first, list, isOver }))
+      if (waited === undefined) throw tooManyWaitingRequests()
       found = waited
     }
     const { events, position, hasMore } = found
@@ -108,30 +108,30 @@ export async function eventRoutes (scope: FastifyInstance, { feed, cursors }: Ev
 }
 
 /** In place of the routes where the gateway writes no events: says why there are none. */
-export async function refuseEventRoutes (scope: FastifyInstance): Promise<void> {
+export async function disabledEventRoutes (scope: FastifyInstance): Promise<void> {
   scope.get('/events', { schema: { hide: true } }, async () => {
     throw new Failure('NOT_FOUND', { message: `Events are switched off here. ${howToSwitchOn}` })
   })
 }
 
-interface Waiting {
-  readonly first: Found
-  readonly list: (position: number, latest: number) => Promise<Found>
+interface WaitOptions {
+  readonly first: EventList
+  readonly list: (position: number, latest: number) => Promise<EventList>
   readonly isOver: () => boolean
 }
 
 /** The first events after those that were found; none if the time is over before. */
-async function nextEvents (latest: LatestEvent, { first, list, isOver }: Waiting): Promise<Found> {
+async function waitForEvents (latest: LatestEvent, { first, list, isOver }: WaitOptions): Promise<EventList> {
   let found = first
   while (found.events.length === 0 && !isOver()) {
-    const number = await latest.next()
+    const number = await latest.poll()
     if (number > found.position) found = await list(found.position, number)
   }
   return found
 }
 
 /** Where to continue, and the number of the latest event if it was read before. */
-interface Range {
+interface EventPosition {
   readonly after: number | undefined
   readonly latest: number | undefined
 }
@@ -139,11 +139,11 @@ interface Range {
 async function listEvents (
   feed: EventFeed,
   { caller: { tenantId: organizationId, mode, scopes } }: FastifyRequest,
-  { count, types: requested, since, after, latest: known }: EventRequest & Range
-): Promise<Found> {
+  { count, types: requested, since, after, latest: known }: EventRequest & EventPosition
+): Promise<EventList> {
   // Read before the list: all events up to it are visible then, so what is not in the list is not for this client.
-  const latest = known ?? await feed.latest()
-  const types = isLimited(scopes, 'read') ? readableTypes(scopes, requested) : requested
+  const latest = known ?? await feed.getLatestSequence()
+  const types = isLimited(scopes, 'read') ? listReadableTypes(scopes, requested) : requested
   const found = await feed.list({
     organizationId,
     mode,
@@ -159,15 +159,15 @@ async function listEvents (
 }
 
 /** The types of events that a key with limits may see, of those that it asks for. */
-function readableTypes (scopes: readonly Scope[], requested: readonly string[] = ['*']): readonly string[] {
+function listReadableTypes (scopes: readonly Scope[], requested: readonly string[] = ['*']): readonly string[] {
   const types = [...resourceTypes].filter(type => isTenantType(type) && may(scopes, 'read', { type }))
   const isRequested = (type: string) =>
     requested.some(filter => filter === '*' || filter === type || filter === type.replace(/[a-z]+$/, '*'))
-  return types.flatMap(type => changes.map(kind => eventType(type, kind))).filter(isRequested)
+  return types.flatMap(type => changes.map(kind => toEventType(type, kind))).filter(isRequested)
 }
 
 /** Whether a request that waits gets its response now: its time is over, its client is gone, or the process closes. */
-function ended (
+function createEndCheck (
   { raw }: FastifyReply,
   { closing, seconds }: { readonly closing: AbortSignal, readonly seconds: number }
 ): () => boolean {
@@ -176,16 +176,16 @@ function ended (
 }
 
 /** Cursors of another organization or mode are invalid. */
-function bindingOf ({ caller: { tenantId: tenant, mode } }: FastifyRequest): CursorBinding {
+function toCursorBinding ({ caller: { tenantId: tenant, mode } }: FastifyRequest): CursorBinding {
   return { tenant, mode, datastore: '', route: 'events', type: '' }
 }
 
-function positionIn (link: string): number {
+function parsePosition (link: string): number {
   if (!/^\d{1,15}$/.test(link)) throw invalidCursor()
   return Number(link)
 }
 
-function tooManyWaiting (): Failure {
+function tooManyWaitingRequests (): Failure {
   return new Failure('RATE_LIMITED', {
     message: 'Too many requests for events wait at a time. Use one per key, or send no wait.',
     headers: { 'retry-after': '1' }
@@ -193,19 +193,19 @@ function tooManyWaiting (): Failure {
 }
 
 /** How often the control plane is asked while requests wait. */
-const everyMs = 500
+const pollIntervalMs = 500
 
 /** Requests that may wait at a time: of one key, and of all. */
-const maxOfKey = 4
-const maxOfAll = 1_000
+const maxWaitingPerKey = 4
+const maxWaitingTotal = 1_000
 
 /** The number of the latest event, requested once for all requests that wait for another one. */
 class LatestEvent {
-  readonly #feed: Pick<EventFeed, 'latest'>
+  readonly #feed: Pick<EventFeed, 'getLatestSequence'>
   readonly #waiting = new Map<string, number>()
   #next: Promise<number> | undefined
 
-  constructor (feed: Pick<EventFeed, 'latest'>) {
+  constructor (feed: Pick<EventFeed, 'getLatestSequence'>) {
     this.#feed = feed
   }
 
@@ -213,7 +213,7 @@ class LatestEvent {
   async hold<T> (keyId: string, work: () => Promise<T>): Promise<T | undefined> {
     const ofKey = this.#waiting.get(keyId) ?? 0
     const ofAll = [...this.#waiting.values()].reduce((sum, count) => sum + count, 0)
-    if (ofKey >= maxOfKey || ofAll >= maxOfAll) return undefined
+    if (ofKey >= maxWaitingPerKey || ofAll >= maxWaitingTotal) return undefined
     this.#waiting.set(keyId, ofKey + 1)
     try {
       return await work()
@@ -225,10 +225,10 @@ class LatestEvent {
   }
 
   /** The number of the latest event, after a short time. @throws what the control plane throws */
-  next (): Promise<number> {
-    this.#next ??= pause(everyMs).then(() => {
+  poll (): Promise<number> {
+    this.#next ??= pause(pollIntervalMs).then(() => {
       this.#next = undefined
-      return this.#feed.latest()
+      return this.#feed.getLatestSequence()
     })
     return this.#next
   }

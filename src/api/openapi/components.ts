@@ -11,7 +11,7 @@ export class Components {
    * @param source the object that it is made from; the same source is not made again
    * @throws {Error} when another schema has the name
    */
-  named (name: string, source: unknown, make: () => JsonSchema): JsonSchema {
+  define (name: string, source: unknown, make: () => JsonSchema): JsonSchema {
     const sources = this.#sources.get(name) ?? new Set()
     if (sources.has(source)) return referTo(name)
     this.#sources.set(name, sources.add(source))
@@ -25,7 +25,7 @@ export class Components {
   }
 
   /** A reference to the schema by this name; the schema itself where another one has the name already. */
-  shared (name: string, schema: JsonSchema): JsonSchema {
+  share (name: string, schema: JsonSchema): JsonSchema {
     const known = this.#schemas.get(name)
     if (known !== undefined && !isSame(known, schema)) return schema
     this.#schemas.set(name, schema)

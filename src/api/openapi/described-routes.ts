@@ -10,7 +10,7 @@ export interface DescribedRoutes {
 }
 
 /** The routes that `@fastify/swagger` collected in an app, which must be ready. */
-export function describedRoutes (app: Pick<FastifyInstance, 'swagger'>): DescribedRoutes {
+export function collectDescribedRoutes (app: Pick<FastifyInstance, 'swagger'>): DescribedRoutes {
   const { paths = {}, components = {} } = app.swagger() as CollectedDocument
   const restored = Object.entries(paths).map(([path, { head: _, ...operations }]) =>
     // HEAD is supported wherever GET is, and the document says so once.

@@ -1,7 +1,7 @@
 import {
   envelopeSchemas,
   headerComponents,
-  sharedResponses,
+  buildSharedResponses,
   type JsonSchema
 } from '../../envelope/openapi-responses.js'
 import { catalog, type FailureCode } from '../../envelope/failures.js'
@@ -9,9 +9,9 @@ import { printJson } from '../../json/json.js'
 import type { Mapping } from '../../mappings/core/mapping.js'
 import type { DescribedRoutes } from './described-routes.js'
 import { Components } from './components.js'
-import { exampleFhir, exampleOf } from './example.js'
-import { resourcePaths } from './operations.js'
-import { filterSchemas, sharedParameters } from './parameters.js'
+import { buildExampleResource, buildExample } from './example.js'
+import { buildResourcePaths } from './operations.js'
+import { filterSchemas, buildSharedParameters } from './parameters.js'
 import { addResourceSchemas } from './resource-schemas.js'
 
 /** The facts about the server that the document states. */
@@ -26,20 +26,20 @@ interface DocumentFacts {
  * The OpenAPI 3.1 document of the simple resources, derived from their declarations:
  * https://spec.openapis.org/oas/v3.1.1
  */
-export function openApiDocument (
+export function buildOpenApiDocument (
   mappings: readonly Mapping[],
   { version, url, described }: DocumentFacts
 ): JsonSchema {
-  const parameters = sharedParameters(mappings)
+  const parameters = buildSharedParameters(mappings)
   return {
     openapi: '3.1.1',
     info: { title: 'clinigate', version, license: { name: 'Apache-2.0', identifier: 'Apache-2.0' }, description },
     servers: [{ url }],
     security: [{ key: [] }, { bearer: [] }],
-    tags: [...mappings.map(tagOf), ...routeTags],
+    tags: [...mappings.map(buildTag), ...routeTags],
     paths: Object.assign(
       {},
-      ...mappings.map(mapping => resourcePaths(mapping, { mappings, parameters })),
+      ...mappings.map(mapping => buildResourcePaths(mapping, { mappings, parameters })),
       described.paths
     ),
     components: {
@@ -49,8 +49,8 @@ export function openApiDocument (
       },
       headers: headerComponents,
       parameters,
-      responses: sharedResponses(documented),
-      schemas: schemasOf(mappings, described)
+      responses: buildSharedResponses(documented),
+      schemas: buildSchemas(mappings, described)
     }
   }
 }
@@ -83,7 +83,7 @@ The machine-readable version of this page is [openapi.json](/openapi.json).`
 /** A path that is not in the document fails differently from those that are. */
 const documented = new Set((Object.keys(catalog) as FailureCode[]).filter(code => code !== 'METHOD_NOT_ALLOWED'))
 
-function schemasOf (mappings: readonly Mapping[], described: DescribedRoutes): Record<string, JsonSchema> {
+function buildSchemas (mappings: readonly Mapping[], described: DescribedRoutes): Record<string, JsonSchema> {
   const components = new Components()
   for (const [name, schema] of Object.entries({
     ...envelopeSchemas,
@@ -92,30 +92,30 @@ function schemasOf (mappings: readonly Mapping[], described: DescribedRoutes): R
     PatchOperation: patchOperation,
     Patch: patch,
     Bundle: bundle
-  })) { components.named(name, schema, () => schema) }
+  })) { components.define(name, schema, () => schema) }
   for (const mapping of mappings) addResourceSchemas(mapping, components)
   return components.all()
 }
 
 /** The resource's page: the simple form next to the FHIR that it becomes. */
-function tagOf (mapping: Mapping): JsonSchema {
-  const block = (value: unknown): string =>
+function buildTag (mapping: Mapping): JsonSchema {
+  const formatJsonBlock = (value: unknown): string =>
     `\`\`\`json\n${JSON.stringify(JSON.parse(printJson(value)), null, 2)}\n\`\`\``
   return {
     name: mapping.path,
     description: [
       mapping.about,
       '**What you send**',
-      block(exampleOf(mapping)),
+      formatJsonBlock(buildExample(mapping)),
       `**The resulting FHIR ${mapping.type}**`,
-      block(exampleFhir(mapping))
+      formatJsonBlock(buildExampleResource(mapping))
     ].join('\n\n')
   }
 }
 
 const pointer: JsonSchema = { type: 'string', pattern: '^/' }
 
-const operation = (op: readonly string[], needed: JsonSchema = {}): JsonSchema => ({
+const buildOperationSchema = (op: readonly string[], needed: JsonSchema = {}): JsonSchema => ({
   type: 'object',
   properties: { op: { type: 'string', enum: op }, path: pointer, ...needed },
   required: ['op', 'path', ...Object.keys(needed)]
@@ -124,9 +124,9 @@ const operation = (op: readonly string[], needed: JsonSchema = {}): JsonSchema =
 const patchOperation: JsonSchema = {
   description: 'One JSON Patch operation (RFC 6902) on the simple form.',
   anyOf: [
-    operation(['add', 'replace', 'test'], { value: { description: 'Any JSON value.' } }),
-    operation(['move', 'copy'], { from: pointer }),
-    operation(['remove'])
+    buildOperationSchema(['add', 'replace', 'test'], { value: { description: 'Any JSON value.' } }),
+    buildOperationSchema(['move', 'copy'], { from: pointer }),
+    buildOperationSchema(['remove'])
   ]
 }
 

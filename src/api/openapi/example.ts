@@ -22,12 +22,12 @@ export const exampleContext: CreateContext = {
 const optionalFields = 6
 
 /** A body that creates a resource: every required field, and some others that go with them. */
-export function exampleOf (mapping: Mapping): Simple {
-  const min = withOneOfSeveral(mapping, valuesOf(mapping, required(mapping.fields)))
+export function buildExample (mapping: Mapping): Simple {
+  const min = withOneOfSeveral(mapping, buildFieldValues(mapping, listRequiredFields(mapping.fields)))
   const max = Object.keys(min).length + optionalFields
-  const body = optional(mapping.fields).reduce<Simple>((body, name) => {
-    const more = { ...body, ...valuesOf(mapping, [name]) }
-    return Object.keys(body).length < max && isValid(mapping, fhirOf(mapping, more)) ? more : body
+  const body = listOptionalFields(mapping.fields).reduce<Simple>((body, name) => {
+    const more = { ...body, ...buildFieldValues(mapping, [name]) }
+    return Object.keys(body).length < max && isValid(mapping, toFhirResource(mapping, more)) ? more : body
   }, min)
   return Object.fromEntries(
     Object.keys(mapping.fields)
@@ -38,65 +38,70 @@ export function exampleOf (mapping: Mapping): Simple {
 
 /** With the first field that makes it valid, where a rule demands one of several, as of actorId and participantType. */
 function withOneOfSeveral (mapping: Mapping, body: Simple): Simple {
-  const resource = fhirOf(mapping, body)
+  const resource = toFhirResource(mapping, body)
   const broken = mapping.rules.filter(rule => !rule.holds(resource))
-  const candidates = broken.flatMap(({ fields }) => fields).map(name => ({ ...body, ...valuesOf(mapping, [name]) }))
-  return candidates.find(more => isValid(mapping, fhirOf(mapping, more))) ?? body
+  const candidates = broken
+    .flatMap(({ fields }) => fields)
+    .map(name => ({ ...body, ...buildFieldValues(mapping, [name]) }))
+  return candidates.find(more => isValid(mapping, toFhirResource(mapping, more))) ?? body
 }
 
 /** A merge that sets one field of the example and removes another. */
-export function exampleChange (mapping: Mapping): Simple {
-  const before = exampleFhir(mapping)
-  const goes = (change: Simple): boolean => isValid(mapping, mapping.patch(before, change))
-  const names = optional(mapping.fields)
-  const set = [...names, ...required(mapping.fields)].map(name => valuesOf(mapping, [name])).find(goes) ?? {}
+export function buildExampleChange (mapping: Mapping): Simple {
+  const before = buildExampleResource(mapping)
+  const isValidChange = (change: Simple): boolean => isValid(mapping, mapping.patch(before, change))
+  const names = listOptionalFields(mapping.fields)
+  const set =
+    [...names, ...listRequiredFields(mapping.fields)]
+      .map(name => buildFieldValues(mapping, [name]))
+      .find(isValidChange) ?? {}
   const removed = names
     .filter(name => !Object.hasOwn(set, name))
-    .find(name => Object.hasOwn(exampleOf(mapping), name) && goes({ ...set, [name]: null }))
+    .find(name => Object.hasOwn(buildExample(mapping), name) && isValidChange({ ...set, [name]: null }))
   return removed === undefined ? set : { ...set, [removed]: null }
 }
 
 /** The same as a JSON Patch, without the removal: a field that is not there cannot be removed. */
-export function examplePatch (mapping: Mapping): readonly Simple[] {
-  return Object.entries(exampleChange(mapping))
+export function buildExamplePatch (mapping: Mapping): readonly Simple[] {
+  return Object.entries(buildExampleChange(mapping))
     .slice(0, 1)
     .map(([name, value]) => ({ op: 'add', path: `/${name}`, value }))
 }
 
 /** The FHIR resource that the example becomes. */
-export const exampleFhir = (mapping: Mapping): FhirResource => fhirOf(mapping, exampleOf(mapping))
+export const buildExampleResource = (mapping: Mapping): FhirResource => toFhirResource(mapping, buildExample(mapping))
 
-const fhirOf = (mapping: Mapping, body: Simple): FhirResource =>
+const toFhirResource = (mapping: Mapping, body: Simple): FhirResource =>
   mapping.toFhir(mapping.withDefaults(body, exampleContext))
 
 const isValid = ({ rules }: Mapping, resource: FhirElement): boolean => rules.every(rule => rule.holds(resource))
 
-const valuesOf = ({ fields }: Mapping, names: readonly string[]): Simple =>
-  Object.fromEntries(names.map(name => [name, fieldValue(name, fields[name]!)]))
+const buildFieldValues = ({ fields }: Mapping, names: readonly string[]): Simple =>
+  Object.fromEntries(names.map(name => [name, buildFieldValue(name, fields[name]!)]))
 
 /** The example as a client reads it after its creation. */
-export function exampleResponse (mapping: Mapping): Simple {
+export function buildExampleResponse (mapping: Mapping): Simple {
   return {
-    ...mapping.present({ ...exampleFhir(mapping), id: '6e8d3c62', meta: { versionId: '1', lastUpdated: time } })
+    ...mapping.present({ ...buildExampleResource(mapping), id: '6e8d3c62', meta: { versionId: '1', lastUpdated: time } })
   }
 }
 
 /** A search by some filters: the first ones whose values people know. */
-export function exampleSearch (mapping: Mapping): Simple {
+export function buildExampleSearch (mapping: Mapping): Simple {
   const names = Object.keys(mapping.filters).filter(name => name !== 'identifier').slice(0, 2)
   return {
-    ...Object.fromEntries(names.map(name => [name, exampleFilter(mapping, name)])),
+    ...Object.fromEntries(names.map(name => [name, buildExampleFilterValue(mapping, name)])),
     sort: '-updatedSince',
     count: 10
   }
 }
 
 /** A value of a filter, one of several where it takes several. */
-export function exampleFilter ({ fields, filters }: Mapping, name: string): unknown {
+export function buildExampleFilterValue ({ fields, filters }: Mapping, name: string): unknown {
   const { kind, types = [] } = filters[name]!
   if (kind === 'reference') return types.includes('any') ? `${types[0]}/1` : '1'
   if (kind === 'token') return fields[name]?.schema.enum?.[0] ?? texts[name] ?? 'active'
-  return filterSamples[kind] ?? texts[name] ?? text(name)
+  return filterSamples[kind] ?? texts[name] ?? toWords(name)
 }
 
 const filterSamples: Partial<Record<Filter['kind'], unknown>> = {
@@ -110,7 +115,7 @@ const filterSamples: Partial<Record<Filter['kind'], unknown>> = {
 }
 
 /** The fields without which nothing is created; of one choice the first. */
-function required (fields: Mapping['fields']): string[] {
+function listRequiredFields (fields: Mapping['fields']): string[] {
   const needed = Object.entries(fields).filter(([, { options }]) => options.required === true)
   return needed
     .filter(
@@ -122,7 +127,7 @@ function required (fields: Mapping['fields']): string[] {
 }
 
 /** The fields that may be left out and that are easily read. */
-function optional (fields: Mapping['fields']): string[] {
+function listOptionalFields (fields: Mapping['fields']): string[] {
   return Object.entries(fields)
     .filter(
       ([, element]) =>
@@ -171,39 +176,39 @@ const texts: Readonly<Record<string, string>> = {
 }
 
 /** `lotNumber` → `lot number`. */
-const text = (name: string): string => name.replace(/[A-Z]/g, capital => ` ${capital.toLowerCase()}`)
+const toWords = (name: string): string => name.replace(/[A-Z]/g, capital => ` ${capital.toLowerCase()}`)
 
-const fieldValue = (name: string, { schema, options }: Element): unknown =>
-  options.canonicalOf === undefined ? valueOf(name, schema) : samples['uri-reference']
+const buildFieldValue = (name: string, { schema, options }: Element): unknown =>
+  options.canonicalOf === undefined ? buildValue(name, schema) : samples['uri-reference']
 
-function valueOf (
+function buildValue (
   name: string,
   schema: Schema,
   definitions: Readonly<Record<string, Schema>> = schema.$defs ?? {}
 ): unknown {
   if (schema.examples?.[0] !== undefined) return schema.examples[0]
-  if (schema.$ref !== undefined) return valueOf(name, definitions[schema.$ref.replace('#/$defs/', '')]!, definitions)
+  if (schema.$ref !== undefined) return buildValue(name, definitions[schema.$ref.replace('#/$defs/', '')]!, definitions)
   if (schema.enum !== undefined) return schema.enum[0]
   if (schema['x-references'] !== undefined) {
     return schema['x-references'].includes('any') ? `${schema['x-references'][0]}/1` : '1'
   }
-  if (schema.type === 'array') return [valueOf(name, schema.items!, definitions)]
-  if (schema.type === 'object') return objectOf(schema, definitions)
-  if (schema.anyOf !== undefined) return valueOf(name, schema.anyOf[0]!, definitions)
-  return scalarOf(name, schema)
+  if (schema.type === 'array') return [buildValue(name, schema.items!, definitions)]
+  if (schema.type === 'object') return buildObject(schema, definitions)
+  if (schema.anyOf !== undefined) return buildValue(name, schema.anyOf[0]!, definitions)
+  return buildScalar(name, schema)
 }
 
-function scalarOf (name: string, { type, format, minimum = 1, maxLength }: Schema): unknown {
+function buildScalar (name: string, { type, format, minimum = 1, maxLength }: Schema): unknown {
   if (type === 'boolean') return true
   if (type === 'number' || type === 'integer') return Math.max(1, minimum)
   if (format !== undefined && format !== 'text' && format !== 'words' && format !== 'code') return samples[format]
-  return (texts[name] ?? text(name)).slice(0, maxLength)
+  return (texts[name] ?? toWords(name)).slice(0, maxLength)
 }
 
 /** The required members, or the first one where none is. */
-function objectOf (schema: Schema, definitions: Readonly<Record<string, Schema>>): unknown {
+function buildObject (schema: Schema, definitions: Readonly<Record<string, Schema>>): unknown {
   const alternative = schema.anyOf?.find(({ required }) => required !== undefined)?.required ?? []
   const names = [...new Set([...schema.required ?? [], ...alternative])]
-  const shown = names.length > 0 ? names : Object.keys(schema.properties ?? {}).slice(0, 1)
-  return Object.fromEntries(shown.map(name => [name, valueOf(name, schema.properties![name]!, definitions)]))
+  const selected = names.length > 0 ? names : Object.keys(schema.properties ?? {}).slice(0, 1)
+  return Object.fromEntries(selected.map(name => [name, buildValue(name, schema.properties![name]!, definitions)]))
 }

@@ -1,10 +1,10 @@
 import { idPattern, typePattern } from '../../fhir/names.js'
 import { idempotencyKey } from '../../idempotency/header.js'
-import { conflictingFilters, noParameter, singleValueKinds, valueForms, type Filter } from '../../mappings/core/filter.js'
+import { listConflictingFilters, noParameter, singleValueKinds, valueForms, type Filter } from '../../mappings/core/filter.js'
 import { searchDate } from '../../mappings/core/formats.js'
 import type { Mapping } from '../../mappings/core/mapping.js'
 import { incompleteLists } from '../../mappings/relations.js'
-import { parameter, referTo, type JsonSchema } from '../../envelope/openapi-responses.js'
+import { referToParameter, referTo, type JsonSchema } from '../../envelope/openapi-responses.js'
 
 const { canonical, number, quantity } = valueForms
 const entityTags = { type: 'string', pattern: `^(?:\\*|(?:W/)?"${idPattern}")$` }
@@ -12,19 +12,19 @@ const entityTags = { type: 'string', pattern: `^(?:\\*|(?:W/)?"${idPattern}")$` 
 /** Several values of one parameter are joined by commas. */
 const joined = { style: 'form', explode: false } as const
 
-const listOf = (items: JsonSchema): JsonSchema => ({ type: 'array', items, minItems: 1 })
+const buildListSchema = (items: JsonSchema): JsonSchema => ({ type: 'array', items, minItems: 1 })
 /** Several values of one parameter, each sent with its name; without any the parameter is not there. */
-const repeated = (items: JsonSchema): JsonSchema => ({ type: 'array', items })
+const buildRepeatedSchema = (items: JsonSchema): JsonSchema => ({ type: 'array', items })
 
 const path = `${typePattern}:[A-Za-z][A-Za-z-]*(?::${typePattern})?`
 
 /** The schemas of the parameters of searches. */
 export const filterSchemas: Readonly<Record<string, JsonSchema>> = {
   FilterText: { type: 'string', pattern: '\\S', maxLength: 2000 },
-  FilterCodes: listOf({ type: 'string', pattern: '^(?:\\\\,|[^,])*[^,\\s](?:\\\\,|[^,])*$' }),
+  FilterCodes: buildListSchema({ type: 'string', pattern: '^(?:\\\\,|[^,])*[^,\\s](?:\\\\,|[^,])*$' }),
   FilterMoment: { type: 'string', pattern: searchDate.pattern },
-  FilterIds: listOf({ type: 'string', pattern: `^${idPattern}$` }),
-  FilterQuantities: listOf({ type: 'string', pattern: `^${quantity}$` })
+  FilterIds: buildListSchema({ type: 'string', pattern: `^${idPattern}$` }),
+  FilterQuantities: buildListSchema({ type: 'string', pattern: `^${quantity}$` })
 }
 
 /** Parameters of every resource. */
@@ -46,13 +46,13 @@ const common: Readonly<Record<string, JsonSchema>> = {
     name: '_include',
     in: 'query',
     description: 'References of this record to follow, as in FHIR: `Type:parameter`. The response is a Bundle.',
-    schema: repeated({ type: 'string', pattern: `^${path}$` })
+    schema: buildRepeatedSchema({ type: 'string', pattern: `^${path}$` })
   },
   Revincludes: {
     name: '_revinclude',
     in: 'query',
     description: 'Records that refer to this one, as in FHIR: `Type:parameter`. The response is a Bundle.',
-    schema: repeated({ type: 'string', pattern: `^${path}$` })
+    schema: buildRepeatedSchema({ type: 'string', pattern: `^${path}$` })
   },
   Count: {
     name: 'count',
@@ -93,34 +93,36 @@ const common: Readonly<Record<string, JsonSchema>> = {
  * The parameters to which operations refer: those of every resource, and by its name the filter that most resources
  * have alike.
  */
-export function sharedParameters (mappings: readonly Mapping[]): Record<string, JsonSchema> {
+export function buildSharedParameters (mappings: readonly Mapping[]): Record<string, JsonSchema> {
   const uses = new Map<string, number>()
-  for (const text of mappings.flatMap(filtersOf).map(filter => JSON.stringify(filter))) {
+  for (const text of mappings.flatMap(listFilterParameters).map(filter => JSON.stringify(filter))) {
     uses.set(text, (uses.get(text) ?? 0) + 1)
   }
   const often = [...uses]
     .filter(([, count]) => count > 1)
     .sort(([, a], [, b]) => a - b)
     .map(([text]) => JSON.parse(text) as JsonSchema)
-  return { ...common, ...Object.fromEntries(often.map(filter => [componentOf(filter), filter])) }
+  return { ...common, ...Object.fromEntries(often.map(filter => [toComponentName(filter), filter])) }
 }
 
 /** The parameters of a search: the resource's filters, and those that every search has. */
-export function searchParameters (mapping: Mapping, shared: Readonly<Record<string, JsonSchema>>): JsonSchema[] {
-  const filters = filtersOf(mapping).map(filter =>
-    JSON.stringify(shared[componentOf(filter)]) === JSON.stringify(filter) ? parameter(componentOf(filter)) : filter
+export function buildSearchParameters (mapping: Mapping, shared: Readonly<Record<string, JsonSchema>>): JsonSchema[] {
+  const filters = listFilterParameters(mapping).map(filter =>
+    JSON.stringify(shared[toComponentName(filter)]) === JSON.stringify(filter)
+      ? referToParameter(toComponentName(filter))
+      : filter
   )
-  return [...filters, sortOf(mapping), ...['UpdatedSince', 'Ids', 'Count', 'Cursor'].map(parameter)]
+  return [...filters, buildSortParameter(mapping), ...['UpdatedSince', 'Ids', 'Count', 'Cursor'].map(referToParameter)]
 }
 
-const componentOf = ({ name }: JsonSchema): string => `filter.${String(name).replace(':', '.')}`
+const toComponentName = ({ name }: JsonSchema): string => `filter.${String(name).replace(':', '.')}`
 
-const filtersOf = (mapping: Mapping): JsonSchema[] =>
-  Object.entries(mapping.filters).flatMap(([name, filter]) => parametersOf(mapping, name, filter))
+const listFilterParameters = (mapping: Mapping): JsonSchema[] =>
+  Object.entries(mapping.filters).flatMap(([name, filter]) => buildFilterParameters(mapping, name, filter))
 
-function parametersOf (mapping: Mapping, name: string, filter: Filter): JsonSchema[] {
-  const codes = codesOf(mapping, name)
-  const rivals = conflictingFilters(mapping.filters, name)
+function buildFilterParameters (mapping: Mapping, name: string, filter: Filter): JsonSchema[] {
+  const codes = listKnownCodes(mapping, name)
+  const rivals = listConflictingFilters(mapping.filters, name)
   const one = {
     name,
     in: 'query',
@@ -131,7 +133,7 @@ function parametersOf (mapping: Mapping, name: string, filter: Filter): JsonSche
       ...(rivals.length > 0 ? [`Cannot be combined with ${rivals.join(' or ')}.`] : [])
     ].join(' '),
     ...(!singleValueKinds.has(filter.kind) && filter.kind !== 'boolean' && joined),
-    schema: schemaOf(filter)
+    schema: buildFilterSchema(filter)
   }
   if (!filter.hasText) return [one]
   return [
@@ -146,13 +148,13 @@ function parametersOf (mapping: Mapping, name: string, filter: Filter): JsonSche
 }
 
 /** The groups whose records are included with a record that is read, each in a list under its name. */
-export function includeParameter (names: readonly string[]): JsonSchema {
+export function buildIncludeParameter (names: readonly string[]): JsonSchema {
   return {
     name: 'include',
     in: 'query',
     description: `Resources that refer to this one, each added to the record as a list of this name. \`${incompleteLists}\` names the lists that are not complete. Cannot be combined with _include and _revinclude.`,
     ...joined,
-    schema: listOf({ type: 'string', enum: names })
+    schema: buildListSchema({ type: 'string', enum: names })
   }
 }
 
@@ -169,12 +171,12 @@ const meanings: Readonly<Record<Filter['kind'], string>> = {
   uri: 'The complete URI.'
 }
 
-function schemaOf ({ kind, types = [], canonicalOf, codes, aliases = {}, paths }: Filter): JsonSchema {
+function buildFilterSchema ({ kind, types = [], canonicalOf, codes, aliases = {}, paths }: Filter): JsonSchema {
   if (codes !== undefined) {
     const forms = [...codes, ...Object.keys(aliases), ...paths === undefined ? [ofSystem] : []]
-    return listOf({ type: 'string', pattern: `^(?:${forms.join('|')})$` })
+    return buildListSchema({ type: 'string', pattern: `^(?:${forms.join('|')})$` })
   }
-  if (kind === 'reference') return referencesTo(types, canonicalOf !== undefined)
+  if (kind === 'reference') return buildReferencesSchema(types, canonicalOf !== undefined)
   return schemas[kind]
 }
 
@@ -187,20 +189,20 @@ const schemas: Readonly<Record<Exclude<Filter['kind'], 'reference'>, JsonSchema>
   from: referTo('FilterMoment'),
   until: referTo('FilterMoment'),
   quantity: referTo('FilterQuantities'),
-  number: listOf({ type: 'string', pattern: `^${number}$` })
+  number: buildListSchema({ type: 'string', pattern: `^${number}$` })
 }
 
 /** A code with its code system. */
 const ofSystem = '(?:\\\\,|[^,|])*\\|(?:\\\\,|[^,])*'
 
-function referencesTo (types: readonly string[], orUrl: boolean): JsonSchema {
+function buildReferencesSchema (types: readonly string[], orUrl: boolean): JsonSchema {
   const prefix = types.includes('any') ? typePattern : types.join('|')
   const url = orUrl ? `|${canonical}` : ''
-  return listOf({ type: 'string', pattern: `^(?:(?:(?:${prefix})/)?${idPattern}${url})$` })
+  return buildListSchema({ type: 'string', pattern: `^(?:(?:(?:${prefix})/)?${idPattern}${url})$` })
 }
 
 /** Codes that the field of a filter may have, when they are few enough to be read. */
-function codesOf ({ fields }: Mapping, name: string): readonly string[] {
+function listKnownCodes ({ fields }: Mapping, name: string): readonly string[] {
   const { schema } = fields[name] ?? {}
   const aliases = Object.keys(schema?.['x-aliases'] ?? {})
   const codes = schema?.enum?.filter(code => !aliases.includes(code)) ?? aliases
@@ -212,7 +214,7 @@ const checkedByGateway =
 
 const maxCodes = 16
 
-function sortOf ({ filters }: Mapping): JsonSchema {
+function buildSortParameter ({ filters }: Mapping): JsonSchema {
   const sorting = Object.keys(filters).filter(name => filters[name]!.param !== noParameter)
   const names = [...new Set([...sorting, 'date', 'id', 'updatedSince'])]
   return {
@@ -221,6 +223,6 @@ function sortOf ({ filters }: Mapping): JsonSchema {
     description:
       'Filters to sort by, most significant first, or `date` for the time of the record; prefix one with - for descending order.',
     ...joined,
-    schema: listOf({ type: 'string', enum: names.flatMap(name => [name, `-${name}`]) })
+    schema: buildListSchema({ type: 'string', enum: names.flatMap(name => [name, `-${name}`]) })
   }
 }

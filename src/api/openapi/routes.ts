@@ -2,11 +2,11 @@ import swagger from '@fastify/swagger'
 import swaggerUi from '@fastify/swagger-ui'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
-import { describeRoute, failuresOf, publicFailures, type JsonSchema } from '../../envelope/openapi-responses.js'
+import { describeRoute, buildFailureResponses, publicFailures, type JsonSchema } from '../../envelope/openapi-responses.js'
 import { Failure } from '../../envelope/failures.js'
 import { ServedDocument } from '../../envelope/served-document.js'
 import type { Offered } from '../../tenant-guard/capabilities.js'
-import { describedRoutes, type DescribedRoutes } from './described-routes.js'
+import { collectDescribedRoutes, type DescribedRoutes } from './described-routes.js'
 
 export interface DocumentationOptions {
   /** Requested when a client reads the documentation, and again when the datastores offer something else. */
@@ -29,7 +29,7 @@ const documentRoute = describeRoute({
         }
       }
     },
-    ...failuresOf(publicFailures)
+    ...buildFailureResponses(publicFailures)
   }
 })
 
@@ -45,7 +45,7 @@ export const documentation = fp<DocumentationOptions>(async (scope, { document, 
     convertConstToEnum: false,
     refResolver: { buildLocalReference: ({ $id }) => String($id) }
   })
-  const served = new ServedDocument<Offered>(offered => document(offered, describedRoutes(scope)), offered)
+  const served = new ServedDocument<Offered>(offered => document(offered, collectDescribedRoutes(scope)), offered)
   scope.get('/openapi.json', documentRoute, async (request, reply) => await served.send(request, reply))
   await scope.register(swaggerUi, {
     routePrefix: '/docs',
@@ -65,7 +65,7 @@ export const documentation = fp<DocumentationOptions>(async (scope, { document, 
       css: [{ filename: 'page.css', content: pageStyle }],
       js: [{ filename: 'page.js', content: pageScript }]
     },
-    uiHooks: { onRequest: async (request, reply) => await sendInstead(request, reply, served) }
+    uiHooks: { onRequest: async (request, reply) => await sendDocument(request, reply, served) }
   })
 }, { name: 'documentation', fastify: '5.x' })
 
@@ -73,7 +73,7 @@ export const documentation = fp<DocumentationOptions>(async (scope, { document, 
  * The pages' own routes for the document: one is sent like everywhere else; the other would convert it to YAML at every
  * request.
  */
-async function sendInstead (
+async function sendDocument (
   request: FastifyRequest,
   reply: FastifyReply,
   served: ServedDocument<Offered>

@@ -54,25 +54,25 @@ function isMerged ({ type, anyOf = [], $ref }: Schema): boolean {
 function withDefinitions ({ $defs = {}, ...schema }: Schema, use: SchemaUse): JsonSchema {
   const nameOf = (definition: string): string => use.noun + definition + suffixes[use.form]
   for (const [name, definition] of Object.entries($defs)) {
-    use.components.named(nameOf(name), definition, () => bodyOf(definition, { ...use, name: nameOf(name) }))
+    use.components.define(nameOf(name), definition, () => buildSchemaBody(definition, { ...use, name: nameOf(name) }))
   }
   if (schema.$ref !== undefined) return referTo(nameOf(schema.$ref.replace('#/$defs/', '')))
-  return named(schema, use)
+  return toNamedSchema(schema, use)
 }
 
-function named ({ title, ...schema }: Schema, use: SchemaUse): JsonSchema {
+function toNamedSchema ({ title, ...schema }: Schema, use: SchemaUse): JsonSchema {
   const { form, name, components } = use
   if (title !== undefined) {
     // Maximum lengths do not apply to shown values.
     const datatype = (form === 'shown' ? title.replace(/\d+$/, '') : title) + suffixes[form]
-    return components.named(datatype, schema.properties ?? schema.anyOf, () =>
-      bodyOf(schema, { ...use, name: datatype })
+    return components.define(datatype, schema.properties ?? schema.anyOf, () =>
+      buildSchemaBody(schema, { ...use, name: datatype })
     )
   }
-  const body = bodyOf(schema, use)
-  if (schema.type === 'object' && form === 'sent') return components.shared(name, body)
-  const scalar = scalarName(schema, form)
-  return scalar === undefined ? body : components.shared(scalar, body)
+  const body = buildSchemaBody(schema, use)
+  if (schema.type === 'object' && form === 'sent') return components.share(name, body)
+  const scalar = findScalarName(schema, form)
+  return scalar === undefined ? body : components.share(scalar, body)
 }
 
 const scalars: Partial<Record<Format, string>> = {
@@ -92,7 +92,7 @@ const scalars: Partial<Record<Format, string>> = {
 /** The usual limit of a text, which its name does not mention. */
 const maxText = 1024 * 1024
 
-function scalarName (schema: Schema, form: SchemaVariant): string | undefined {
+function findScalarName (schema: Schema, form: SchemaVariant): string | undefined {
   const { type, pattern, format, maxLength = maxText, 'x-references': types } = schema
   if (type !== 'string') return undefined
   if (types !== undefined) return types.length === 1 ? `${types[0]}Id${suffixes[form]}` : undefined
@@ -101,7 +101,7 @@ function scalarName (schema: Schema, form: SchemaVariant): string | undefined {
   return name + (form === 'shown' || maxLength >= maxText ? '' : maxLength) + suffixes[form]
 }
 
-function bodyOf (schema: Schema, use: SchemaUse): JsonSchema {
+function buildSchemaBody (schema: Schema, use: SchemaUse): JsonSchema {
   const expects = schema['x-expects']
   const description = {
     ...(expects !== undefined &&
@@ -131,23 +131,25 @@ function isDescribed (schema: Schema, form: SchemaVariant): boolean {
 }
 
 const parts: Readonly<Record<SchemaVariant, (schema: Schema, use: SchemaUse) => JsonSchema>> = {
-  shown: shownParts,
-  sent: sentParts,
-  merged: mergedParts
+  shown: buildShownParts,
+  sent: buildSentParts,
+  merged: buildMergedParts
 }
 
 /** Types and names alone: a stored value was not checked by this gateway. */
-function shownParts (
+function buildShownParts (
   { type, enum: values, items, properties, anyOf = [], 'x-aliases': aliases = {} }: Schema,
   use: SchemaUse
 ): JsonSchema {
-  const forms = distinct(anyOf.filter(branch => !isAboutNames(branch)).map(branch => toOpenApiSchema(branch, use)))
+  const forms = removeDuplicates(
+    anyOf.filter(branch => !isAboutNames(branch)).map(branch => toOpenApiSchema(branch, use))
+  )
   if (forms.length === 1) return forms[0]!
   return {
     ...(type && { type }),
     ...(values && { enum: values.filter(value => !Object.hasOwn(aliases, value)) }),
     ...(items && { items: toOpenApiSchema(items, use) }),
-    ...(properties && { properties: membersOf(properties, use) }),
+    ...(properties && { properties: buildMemberSchemas(properties, use) }),
     ...(forms.length > 1 && { anyOf: forms })
   }
 }
@@ -155,11 +157,11 @@ function shownParts (
 /** A branch that only says which members an object needs. */
 const isAboutNames = (branch: Schema): boolean => Object.keys(branch).join() === 'required'
 
-const distinct = (schemas: readonly JsonSchema[]): JsonSchema[] =>
+const removeDuplicates = (schemas: readonly JsonSchema[]): JsonSchema[] =>
   [...new Map(schemas.map(schema => [JSON.stringify(schema), schema])).values()]
 
 /** Everything that is checked, with the gateway's formats as patterns and its own keywords left out. */
-function sentParts (schema: Schema, use: SchemaUse): JsonSchema {
+function buildSentParts (schema: Schema, use: SchemaUse): JsonSchema {
   const {
     'x-expects': _,
     'x-aliases': __,
@@ -190,16 +192,16 @@ function sentParts (schema: Schema, use: SchemaUse): JsonSchema {
     ...(anyOf &&
       (anyOf.every(isAboutNames)
         ? { allOf: [{ anyOf: anyOf.map(({ required }) => ({ required })) }] }
-        : { anyOf: distinct(anyOf.map(branch => toOpenApiSchema(branch, use))) })),
-    ...(properties && { properties: membersOf(properties, use) }),
+        : { anyOf: removeDuplicates(anyOf.map(branch => toOpenApiSchema(branch, use))) })),
+    ...(properties && { properties: buildMemberSchemas(properties, use) }),
     ...(dependentSchemas && {
       dependentSchemas: Object.fromEntries(
         Object.entries(dependentSchemas).map(([name, { properties = {}, ...rest }]) => [
           name,
           {
-            ...sentParts(rest, use),
+            ...buildSentParts(rest, use),
             ...(Object.keys(properties).length > 0 && {
-              properties: mapped(properties, member => sentParts(member, use))
+              properties: mapSchemas(properties, member => buildSentParts(member, use))
             })
           }
         ])
@@ -209,22 +211,24 @@ function sentParts (schema: Schema, use: SchemaUse): JsonSchema {
 }
 
 /** A merge may omit required members: the requirements are checked on its result. */
-function mergedParts ({ properties, required = [], anyOf }: Schema, use: SchemaUse): JsonSchema {
-  if (properties === undefined) return { anyOf: distinct((anyOf ?? []).map(branch => toOpenApiSchema(branch, use))) }
-  const members = Object.entries(membersOf(properties, use)).map(([name, member]) => [
+function buildMergedParts ({ properties, required = [], anyOf }: Schema, use: SchemaUse): JsonSchema {
+  if (properties === undefined) {
+    return { anyOf: removeDuplicates((anyOf ?? []).map(branch => toOpenApiSchema(branch, use))) }
+  }
+  const members = Object.entries(buildMemberSchemas(properties, use)).map(([name, member]) => [
     name,
-    required.includes(name) ? member : nullable(member)
+    required.includes(name) ? member : toNullable(member)
   ])
   return { type: 'object', properties: Object.fromEntries(members), additionalProperties: false }
 }
 
 /** The schema of a member that null removes. */
-export const nullable = (schema: JsonSchema): JsonSchema => ({ anyOf: [schema, { type: 'null' }] })
+export const toNullable = (schema: JsonSchema): JsonSchema => ({ anyOf: [schema, { type: 'null' }] })
 
-const membersOf = (properties: Readonly<Record<string, Schema>>, use: SchemaUse): Record<string, JsonSchema> =>
-  mapped(properties, (member, name) => toOpenApiSchema(member, { ...use, name: `${use.name}.${name}` }))
+const buildMemberSchemas = (properties: Readonly<Record<string, Schema>>, use: SchemaUse): Record<string, JsonSchema> =>
+  mapSchemas(properties, (member, name) => toOpenApiSchema(member, { ...use, name: `${use.name}.${name}` }))
 
-function mapped (
+function mapSchemas (
   schemas: Readonly<Record<string, Schema>>,
   change: (schema: Schema, name: string) => JsonSchema
 ): Record<string, JsonSchema> {

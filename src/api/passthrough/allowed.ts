@@ -1,9 +1,9 @@
 import type { FastifyRequest } from 'fastify'
-import { failureOf } from '../../envelope/error-handlers.js'
+import { toFailure } from '../../envelope/error-handlers.js'
 import type { Caller } from '../../keys/caller.js'
 import { isLimited, may, requireEveryScope, requireScope } from '../../keys/scopes.js'
 import type { Batch, Export, FhirInteraction } from '../../tenant-guard/interaction.js'
-import { isAppendOnly, neededScopes } from '../../tenant-guard/policy.js'
+import { isAppendOnly, listRequiredScopes } from '../../tenant-guard/policy.js'
 import { limitTypes } from '../../jobs/model/job.js'
 
 /**
@@ -19,10 +19,10 @@ export function authorizeInteraction (
   const { caller } = request
   request.understood = { kind: interaction.kind, type: interaction.type }
   if (interaction.kind === 'batch') {
-    return { ...interaction, entries: interaction.entries.map(entry => allowedEntry(caller, entry)) }
+    return { ...interaction, entries: interaction.entries.map(entry => authorizeEntry(caller, entry)) }
   }
   requireScopes(caller, interaction)
-  if (interaction.kind === 'export') return allowedExport(caller, interaction)
+  if (interaction.kind === 'export') return authorizeExport(caller, interaction)
   if (interaction.kind === 'delete') return { ...interaction, listsReferrers: !isLimited(caller.scopes, 'read') }
   if (interaction.kind === 'transaction') {
     for (const { interaction: part } of interaction.entries) requireScopes(caller, part)
@@ -35,18 +35,18 @@ export function maySeeWritten (caller: Caller, { kind, type }: Pick<FhirInteract
   return (kind !== 'update' && kind !== 'patch') || may(caller.scopes, 'read', { fhirType: type })
 }
 
-function allowedEntry (caller: Caller, entry: Batch['entries'][number]): Batch['entries'][number] {
+function authorizeEntry (caller: Caller, entry: Batch['entries'][number]): Batch['entries'][number] {
   if ('failure' in entry) return entry
   try {
     requireScopes(caller, entry.interaction)
     return entry
   } catch (error) {
-    return { failure: failureOf(error) }
+    return { failure: toFailure(error) }
   }
 }
 
 function requireScopes (caller: Caller, interaction: FhirInteraction): void {
-  for (const { effect, type } of neededScopes(interaction)) {
+  for (const { effect, type } of listRequiredScopes(interaction)) {
     requireScope(caller, effect, type === undefined ? 'any' : { fhirType: type })
   }
   if (deletions.has(interaction.kind) && isAppendOnly(interaction.type)) requireEveryScope(caller)
@@ -55,7 +55,7 @@ function requireScopes (caller: Caller, interaction: FhirInteraction): void {
 const deletions: ReadonlySet<FhirInteraction['kind']> = new Set(['delete', 'conditional-delete'])
 
 /** An export of the types that the caller may read; one that names another type is refused. */
-function allowedExport (caller: Caller, interaction: Export): Export {
+function authorizeExport (caller: Caller, interaction: Export): Export {
   if (!isLimited(caller.scopes, 'read')) return interaction
   const { request, namesTypes } = interaction
   const named = [...namesTypes ? request.types : [], ...Object.keys(request.filters ?? {})]

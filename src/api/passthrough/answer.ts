@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyReply } from 'fastify'
-import { entityTag, isUnchanged, parseHttpDate, type ReadConditions } from '../../envelope/preconditions.js'
-import { fhirType, successOutcome } from '../../envelope/operation-outcome.js'
+import { toEntityTag, isUnchanged, parseHttpDate, type ReadConditions } from '../../envelope/preconditions.js'
+import { fhirType, buildSuccessOutcome } from '../../envelope/operation-outcome.js'
 import type { StoredResource } from '../../mappings/fhir.js'
 import type { FhirInteraction } from '../../tenant-guard/interaction.js'
 import type { FhirResponse } from '../../tenant-guard/guard.js'
@@ -28,11 +28,11 @@ export function sendFhirResponse (
   if (record !== undefined) {
     const path = `${fhirBase}/${toLocation(record)}`
     // HAPI's client reads from Content-Location which record and version an update produced.
-    reply.headers({ ...headersOf(record), 'content-location': path, ...(status === 201 && { location: path }) })
+    reply.headers({ ...buildVersionHeaders(record), 'content-location': path, ...(status === 201 && { location: path }) })
   }
   const isRead = !policy[interaction.kind].scopes.includes('write')
   // Decided here, after the check that the record is the tenant's.
-  if (isRead && record !== undefined && isUnchanged(conditionsIn(reply.request.headers), record.meta)) {
+  if (isRead && record !== undefined && isUnchanged(readConditions(reply.request.headers), record.meta)) {
     return reply.code(304).removeHeader('content-type').send()
   }
   if (content !== undefined) return sendContent(reply, content)
@@ -41,15 +41,15 @@ export function sendFhirResponse (
     preference === 'OperationOutcome' || maySeeWritten(reply.request.caller, interaction) ? preference : 'minimal'
   if (returns === 'minimal' || body === undefined) return reply.removeHeader('content-type').send()
   return reply.send(
-    returns === 'OperationOutcome' ? JSON.stringify(successOutcome('The change was made.', warnings)) : body
+    returns === 'OperationOutcome' ? JSON.stringify(buildSuccessOutcome('The change was made.', warnings)) : body
   )
 }
 
 /** Version and time of a record, for the conditions of later requests. */
-function headersOf ({ meta: { versionId, lastUpdated } }: StoredResource): Readonly<Record<string, string>> {
+function buildVersionHeaders ({ meta: { versionId, lastUpdated } }: StoredResource): Readonly<Record<string, string>> {
   const changed = typeof lastUpdated === 'string' ? new Date(lastUpdated) : undefined
   return {
-    ...versionId !== undefined && { etag: entityTag(versionId) },
+    ...versionId !== undefined && { etag: toEntityTag(versionId) },
     ...changed !== undefined && !Number.isNaN(changed.getTime()) && { 'last-modified': changed.toUTCString() }
   }
 }
@@ -58,7 +58,7 @@ function toLocation ({ resourceType, id, meta: { versionId } }: StoredResource):
   return versionId === undefined ? `${resourceType}/${id}` : `${resourceType}/${id}/_history/${versionId}`
 }
 
-const conditionsIn = (headers: IncomingHttpHeaders): ReadConditions => ({
+const readConditions = (headers: IncomingHttpHeaders): ReadConditions => ({
   ifNoneMatch: headers['if-none-match'],
   ifModifiedSince: parseHttpDate(headers['if-modified-since'])
 })

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Failure } from '../../envelope/failures.js'
 import type { QueryPair } from '../../envelope/query.js'
-import { singleHeader } from '../../envelope/headers.js'
+import { readSingleHeader } from '../../envelope/headers.js'
 import type { FhirElement, FhirResource } from '../../mappings/fhir.js'
 import type { FhirRequest } from './fhir-request.js'
 
@@ -28,7 +28,7 @@ const namesFhir = /^\s*application\/(?:fhir\+[a-z]+|json|(?:json|xml)\+fhir)\s*(
  * The content of a Binary for a client that requested it.
  * @throws {Failure} NOT_ACCEPTABLE
  */
-export function contentOf (request: FastifyRequest, { contentType, data }: FhirElement): Content {
+export function getBinaryContent (request: FastifyRequest, { contentType, data }: FhirElement): Content {
   const { accept = '' } = request.headers
   const type =
     typeof contentType === 'string' && mediaType.test(contentType) ? contentType : 'application/octet-stream'
@@ -71,8 +71,8 @@ export function isContent ({ method, headers }: FastifyRequest, path: FhirReques
  * The Binary of a body that is its content; the header X-Security-Context names the record that it belongs to, and is
  * checked like any reference.
  */
-export function binaryOf ({ headers, raw }: FastifyRequest, content: Buffer): FhirResource {
-  const reference = singleHeader(raw.rawHeaders, 'X-Security-Context')
+export function buildBinary ({ headers, raw }: FastifyRequest, content: Buffer): FhirResource {
+  const reference = readSingleHeader(raw.rawHeaders, 'X-Security-Context')
   return {
     resourceType: 'Binary',
     contentType: headers['content-type']!.trim(),

@@ -1,14 +1,14 @@
 import { parseBody } from '../../envelope/body.js'
-import { versionsIn, type ReadConditions } from '../../envelope/preconditions.js'
-import { failureOf } from '../../envelope/error-handlers.js'
-import { outcomeOf } from '../../envelope/operation-outcome.js'
+import { parseVersions, type ReadConditions } from '../../envelope/preconditions.js'
+import { toFailure } from '../../envelope/error-handlers.js'
+import { toOperationOutcome } from '../../envelope/operation-outcome.js'
 import { Failure } from '../../envelope/failures.js'
 import { parseQuery } from '../../envelope/query.js'
 import { isValidId } from '../../fhir/names.js'
 import { JsonBudget } from '../../json/json.js'
 import type { FhirElement, FhirResource } from '../../mappings/fhir.js'
 import { isElement } from '../../mappings/core/path.js'
-import { pathInEntry, withEntryPath } from '../../tenant-guard/bundles/entry-path.js'
+import { toEntryPath, withEntryPath } from '../../tenant-guard/bundles/entry-path.js'
 import type {
   Batch,
   BundleEntry,
@@ -17,11 +17,11 @@ import type {
   Search,
   Transaction
 } from '../../tenant-guard/interaction.js'
-import { collectReferences, referencesIn } from '../../tenant-guard/writes/references.js'
+import { collectReferences, listReferences } from '../../tenant-guard/writes/references.js'
 import { resourceTypes } from '../../fhir/resource-types.js'
-import { readCriteria, readVersion, pathSegments, withoutFormat, type FhirRequest } from './fhir-request.js'
-import { parseChain } from './search-references.js'
-import { criteriaOf } from './search-request.js'
+import { readCriteria, readVersion, parsePathSegments, withoutFormat, type FhirRequest } from './fhir-request.js'
+import { countJoinSearches } from './search-references.js'
+import { parseCriteria } from './search-request.js'
 
 /** Entries of a Bundle of requests. */
 export const maxEntries = 1_000
@@ -40,7 +40,7 @@ type ReadRequest = (request: FhirRequest) => FhirInteraction
  * @throws {Failure} BAD_REQUEST
  */
 export function readBundle (request: FhirRequest, readRequest: ReadRequest): Batch | Transaction {
-  const { type, entry = [] } = bundleIn(request.body)
+  const { type, entry = [] } = requireBundle(request.body)
   if (!Array.isArray(entry)) { throw new Failure('BAD_REQUEST', { message: 'Bundle.entry: expected a list of requests.' }) }
   if (entry.length > maxEntries) {
     throw new Failure('PAYLOAD_TOO_LARGE', {
@@ -49,34 +49,34 @@ export function readBundle (request: FhirRequest, readRequest: ReadRequest): Bat
   }
   const budget = new JsonBudget()
   const read = (item: unknown, at: number): BundleEntry =>
-    inEntry(at, () => readEntry(item, request, { readRequest, budget }))
+    readWithEntryPath(at, () => readEntry(item, request, { readRequest, budget }))
   const { showsWritten } = request
   if (type === 'batch') {
     return {
       kind: 'batch',
       type: 'Bundle',
-      entries: withFewJoins(entry.map((item, at) => orFailure(() => read(item, at)))),
+      entries: requireFewJoins(entry.map((item, at) => readOrFailure(() => read(item, at)))),
       showsWritten
     }
   }
   if (type !== 'transaction') {
     throw new Failure('BAD_REQUEST', { message: 'Bundle.type: expected batch or transaction.' })
   }
-  const entries = withFewJoins(entry.map(read))
+  const entries = requireFewJoins(entry.map(read))
   requireDistinctUrls(entries)
   return {
     kind: 'transaction',
     type: 'Bundle',
     entries,
-    references: criteriaInReferences(entries, request.fhirBase),
+    references: parseReferenceCriteria(entries, request.fhirBase),
     showsWritten
   }
 }
 
 /** @returns the entries themselves */
-function withFewJoins<E extends Batch['entries'][number]> (entries: readonly E[]): readonly E[] {
+function requireFewJoins<E extends Batch['entries'][number]> (entries: readonly E[]): readonly E[] {
   const searches = entries.map(entry =>
-    'interaction' in entry && entry.interaction.kind === 'search' ? furtherSearches(entry.interaction) : 0
+    'interaction' in entry && entry.interaction.kind === 'search' ? countExtraSearches(entry.interaction) : 0
   )
   if (searches.reduce((sum, each) => sum + each, 0) > maxJoined) {
     throw new Failure('BAD_REQUEST', {
@@ -86,10 +86,10 @@ function withFewJoins<E extends Batch['entries'][number]> (entries: readonly E[]
   return entries
 }
 
-const furtherSearches = ({ joins = [], within }: Search): number =>
-  parseChain(joins) + (within === undefined ? 0 : within.parameters.length - 1)
+const countExtraSearches = ({ joins = [], within }: Search): number =>
+  countJoinSearches(joins) + (within === undefined ? 0 : within.parameters.length - 1)
 
-function bundleIn (body: unknown): FhirElement {
+function requireBundle (body: unknown): FhirElement {
   if (!isElement(body) || body.resourceType !== 'Bundle') {
     throw new Failure('BAD_REQUEST', { message: 'Send a Bundle of type batch or transaction.' })
   }
@@ -116,12 +116,12 @@ function readEntry (
   if (!isElement(request) || !Object.keys(request).every(name => requestMembers.has(name))) refuse()
   const { method, url, ifMatch, ifNoneMatch, ifModifiedSince, ifNoneExist } = request as FhirElement
   if (typeof method !== 'string' || typeof url !== 'string' || !isText(ifMatch) || !isText(ifNoneExist)) refuse()
-  const [path = '', query = ''] = splitOnce(localUrl(url as string, fhirBase), '?')
+  const [path = '', query = ''] = splitOnce(toLocalUrl(url as string, fhirBase), '?')
   const interaction = readRequest({
-    method: methodOf(method as string),
-    path: pathSegments(path),
+    method: parseMethod(method as string),
+    path: parsePathSegments(path),
     query: withoutFormat(parseQuery(query, Infinity)),
-    body: method === 'PATCH' ? patchIn(resource, budget) : resource,
+    body: method === 'PATCH' ? parsePatch(resource, budget) : resource,
     ifMatch: readVersion(ifMatch),
     hasOtherPrecondition: ifNoneMatch !== undefined,
     ifNoneExist: readCriteria(ifNoneExist),
@@ -135,7 +135,7 @@ function readEntry (
     !mayBeEntry(interaction) ||
     (method === 'POST' && !('resource' in interaction))
   ) { throw new Failure('METHOD_NOT_ALLOWED', { message: 'An entry can be a read, a search or a write.' }) }
-  const conditions = method === 'GET' ? conditionsOf(ifNoneMatch, ifModifiedSince) : undefined
+  const conditions = method === 'GET' ? parseReadConditions(ifNoneMatch, ifModifiedSince) : undefined
   if (!isText(fullUrl)) refuse()
   return {
     ...(fullUrl !== undefined && { fullUrl: fullUrl as string }),
@@ -145,14 +145,14 @@ function readEntry (
 }
 
 /** @throws {Failure} BAD_REQUEST for a value that could not be distinguished from a condition that never holds */
-function conditionsOf (ifNoneMatch: unknown, ifModifiedSince: unknown): ReadConditions | undefined {
+function parseReadConditions (ifNoneMatch: unknown, ifModifiedSince: unknown): ReadConditions | undefined {
   if (
     !isText(ifNoneMatch) ||
     !isText(ifModifiedSince) ||
     (ifModifiedSince !== undefined && Number.isNaN(Date.parse(ifModifiedSince)))
   ) { refuse() }
   if (ifNoneMatch !== undefined && !isValidId(ifNoneMatch as string)) {
-    versionsIn(ifNoneMatch as string, 'request.ifNoneMatch')
+    parseVersions(ifNoneMatch as string, 'request.ifNoneMatch')
   }
   return ifNoneMatch === undefined && ifModifiedSince === undefined
     ? undefined
@@ -178,12 +178,12 @@ const isText = (value: unknown): value is string | undefined => value === undefi
 
 const methods = new Set(['GET', 'POST', 'PUT', 'PATCH', 'DELETE'])
 
-function methodOf (method: string): string {
+function parseMethod (method: string): string {
   return methods.has(method) ? method : refuse()
 }
 
 /** The URL below this gateway's base, with a leading slash; an absolute URL is accepted only below this base. */
-function localUrl (url: string, fhirBase: string): string {
+function toLocalUrl (url: string, fhirBase: string): string {
   const local = url.startsWith(`${fhirBase}/`) ? url.slice(fhirBase.length + 1) : url
   if (/^[a-z][a-z0-9+.-]*:|^\/\//i.test(local)) {
     throw new Failure('BAD_REQUEST', {
@@ -194,7 +194,7 @@ function localUrl (url: string, fhirBase: string): string {
 }
 
 /** A patch comes as a Binary, since an entry holds a resource. */
-function patchIn (resource: unknown, budget: JsonBudget): unknown {
+function parsePatch (resource: unknown, budget: JsonBudget): unknown {
   const { resourceType, contentType, data } = isElement(resource) ? resource : refuse()
   if (resourceType !== 'Binary' || contentType !== 'application/json-patch+json' || typeof data !== 'string') {
     throw new Failure('UNSUPPORTED_MEDIA_TYPE', {
@@ -220,10 +220,10 @@ function requireDistinctUrls (entries: readonly BundleEntry[]): void {
 }
 
 /** References such as `Patient?identifier=…`, which a transaction may hold in place of ids. */
-function criteriaInReferences (entries: readonly BundleEntry[], fhirBase: string): ReadonlyMap<string, Criteria> {
+function parseReferenceCriteria (entries: readonly BundleEntry[], fhirBase: string): ReadonlyMap<string, Criteria> {
   const texts = new Set(
     entries.flatMap(({ interaction }) =>
-      'resource' in interaction ? referencesIn(interaction.resource as FhirResource) : []
+      'resource' in interaction ? listReferences(interaction.resource as FhirResource) : []
     )
   )
   const searched = [...texts].flatMap(text => {
@@ -237,25 +237,25 @@ function criteriaInReferences (entries: readonly BundleEntry[], fhirBase: string
   }
   return new Map(searched.map(({ text, type, query }) => {
     try {
-      return [text, criteriaOf(type, parseQuery(query), fhirBase)]
+      return [text, parseCriteria(type, parseQuery(query), fhirBase)]
     } catch (error) {
-      throw refusedCriteria(error, entries, text)
+      throw withReferencePaths(error, entries, text)
     }
   }))
 }
 
 /** The refusal of criteria, at the places where they stand for an id. */
-function refusedCriteria (error: unknown, entries: readonly BundleEntry[], text: string): unknown {
+function withReferencePaths (error: unknown, entries: readonly BundleEntry[], text: string): unknown {
   if (!(error instanceof Failure)) return error
   const expression = entries.flatMap(({ interaction }, at) =>
     'resource' in interaction
       ? collectReferences(interaction.resource as FhirResource, [])
         .filter(({ reference }) => reference === text)
-        .map(({ path }) => pathInEntry(path, at))
+        .map(({ path }) => toEntryPath(path, at))
       : []
   )
   const { code, message, cause } = error
-  const issues = outcomeOf(error).issue.map(issue => ({ ...issue, severity: 'error' as const, expression }))
+  const issues = toOperationOutcome(error).issue.map(issue => ({ ...issue, severity: 'error' as const, expression }))
   return new Failure(code, { message, cause, issues })
 }
 
@@ -265,7 +265,7 @@ function splitOnce (text: string, separator: string): [string, string?] {
 }
 
 /** Adds to a failure the entry in which it is. */
-function inEntry<T> (at: number, read: () => T): T {
+function readWithEntryPath<T> (at: number, read: () => T): T {
   try {
     return read()
   } catch (error) {
@@ -273,10 +273,10 @@ function inEntry<T> (at: number, read: () => T): T {
   }
 }
 
-function orFailure (read: () => BundleEntry): Batch['entries'][number] {
+function readOrFailure (read: () => BundleEntry): Batch['entries'][number] {
   try {
     return read()
   } catch (error) {
-    return { failure: failureOf(error) }
+    return { failure: toFailure(error) }
   }
 }

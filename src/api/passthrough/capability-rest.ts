@@ -3,10 +3,10 @@ import { Failure } from '../../envelope/failures.js'
 import { compartments } from '../../mappings/r4/compartments.js'
 import {
   commonParameterNames,
-  parameterNames,
-  parameterOf,
-  referenceParameters,
-  referenceParametersTo
+  listParameterNames,
+  findSearchParameter,
+  listReferenceParameters,
+  listReferenceParametersTo
 } from '../../mappings/r4/search-parameters.js'
 import type { FhirInteraction } from '../../tenant-guard/interaction.js'
 import { authorize } from '../../tenant-guard/policy.js'
@@ -23,7 +23,7 @@ interface Sample extends Pick<FhirRequest, 'method' | 'path' | 'body' | 'ifNoneE
 }
 
 /** R4's names of the interactions, http://hl7.org/fhir/R4/valueset-type-restful-interaction.html, as requests. */
-const onType = (type: string): Readonly<Record<string, Sample>> => ({
+const buildTypeSamples = (type: string): Readonly<Record<string, Sample>> => ({
   read: { kind: 'read', method: 'GET', path: [type, 'x'] },
   vread: { kind: 'vread', method: 'GET', path: [type, 'x', '_history', '1'] },
   update: { kind: 'update', method: 'PUT', path: [type, 'x'], body: { resourceType: type } },
@@ -52,12 +52,12 @@ const bulkOn: Readonly<Record<string, Sample>> = {
 }
 
 /** Of http://hl7.org/fhir/uv/bulkdata/. */
-const bulkDefinition = (name: string): string => `http://hl7.org/fhir/uv/bulkdata/OperationDefinition/${name}`
+const toBulkDefinitionUrl = (name: string): string => `http://hl7.org/fhir/uv/bulkdata/OperationDefinition/${name}`
 
 const criteria = [['_id', 'x']] as const
 
 /** The interactions that R4 states by a flag of their own. */
-const conditional = (type: string): Readonly<Record<string, Sample>> => ({
+const buildConditionalSamples = (type: string): Readonly<Record<string, Sample>> => ({
   create: {
     kind: 'conditional-create',
     method: 'POST',
@@ -69,7 +69,7 @@ const conditional = (type: string): Readonly<Record<string, Sample>> => ({
   delete: { kind: 'conditional-delete', method: 'DELETE', path: [type], query: criteria }
 })
 
-const operations = (type: string): Readonly<Record<string, Sample>> => ({
+const buildOperationSamples = (type: string): Readonly<Record<string, Sample>> => ({
   ...(Object.hasOwn(bulkOn, type) && { export: bulkOn[type]! }),
   everything: { kind: 'everything', method: 'GET', path: [type, 'x', '$everything'] },
   validate: { kind: 'validate', method: 'POST', path: [type, '$validate'], body: { resourceType: type } },
@@ -101,14 +101,14 @@ function isOffered ({ kind, query = [], ...sample }: Sample): boolean {
 
 const plain = { isLenient: false, showsWritten: false, fhirBase: 'http://localhost' }
 
-const offeredAmong = (samples: Readonly<Record<string, Sample>>): string[] =>
+const listOffered = (samples: Readonly<Record<string, Sample>>): string[] =>
   Object.keys(samples).filter(name => isOffered(samples[name]!))
 
 /** An operation as the statement names it. */
 interface StatedOperation { readonly name: string, readonly definition: string, readonly documentation?: string }
 
 /** `$import` below a base of raw FHIR. No specification defines it, so each server names a definition of its own. */
-export function importOperation (fhirBase: string): StatedOperation {
+export function buildImportOperation (fhirBase: string): StatedOperation {
   return {
     name: 'import',
     definition: `${fhirBase}/OperationDefinition/import`,
@@ -125,7 +125,7 @@ export const keySecurity = { description: 'A secret key in the x-api-key header,
  * datastores perform is stated where they have it.
  * @param own operations on the system, and resources, that this gateway is configured for
  */
-export function capabilityRest (
+export function buildCapabilityRest (
   offered: Offered,
   { operations: more, resources }: {
     readonly operations: readonly StatedOperation[], readonly resources: readonly unknown[]
@@ -138,17 +138,17 @@ export function capabilityRest (
     resource: [
       ...[...resourceTypes]
         .filter(offered.hasType)
-        .map(type => resourceOf(type, offered))
+        .map(type => buildRestResource(type, offered))
         .filter(resource => resource !== undefined),
       ...resources
     ],
     ...omitEmpty({
-      interaction: offeredAmong(onSystem).map(code => ({ code })),
-      operation: [...offeredAmong(bulkOnSystem).map(name => ({ name, definition: bulkDefinition(name) })), ...more]
+      interaction: listOffered(onSystem).map(code => ({ code })),
+      operation: [...listOffered(bulkOnSystem).map(name => ({ name, definition: toBulkDefinitionUrl(name) })), ...more]
     }),
     compartment: compartments.map(holder => `http://hl7.org/fhir/CompartmentDefinition/${holder.toLowerCase()}`),
     searchParam: commonParameterNames.map(name => ({
-      ...searchParameterOf('Resource', name),
+      ...buildSearchParam('Resource', name),
       ...(Object.hasOwn(aboutCommon, name) && { documentation: aboutCommon[name] })
     }))
   }
@@ -164,36 +164,38 @@ export function omitEmpty (lists: Readonly<Record<string, readonly unknown[]>>):
   return Object.fromEntries(Object.entries(lists).filter(([, list]) => list.length > 0))
 }
 
-function resourceOf (type: string, offered: Offered): unknown {
-  const interaction = offeredAmong(onType(type))
+function buildRestResource (type: string, offered: Offered): unknown {
+  const interaction = listOffered(buildTypeSamples(type))
   // Where a datastore exports nothing itself, the gateway does.
-  const operation = offeredAmong(operations(type)).filter(name => name === 'export' || offered.hasOperation(type, name))
+  const operation = listOffered(buildOperationSamples(type)).filter(name => name === 'export' || offered.hasOperation(type, name))
   if (interaction.length + operation.length === 0) return undefined
   return {
     type,
     ...(type === 'Binary' && { documentation: aboutBinary }),
     ...(interaction.length > 0 && {
-      ...storing(type),
+      ...buildWriteCapabilities(type),
       interaction: interaction.map(code => ({ code })),
-      ...searching(type, offered)
+      ...buildSearchCapabilities(type, offered)
     }),
-    ...(operation.length > 0 && { operation: operation.map(name => ({ name, definition: definitionOf(type, name) })) })
+    ...(operation.length > 0 && {
+      operation: operation.map(name => ({ name, definition: toDefinitionUrl(type, name) }))
+    })
   }
 }
 
-function definitionOf (type: string, name: string): string {
-  if (name === 'export') return bulkDefinition(`${type.toLowerCase()}-export`)
+function toDefinitionUrl (type: string, name: string): string {
+  if (name === 'export') return toBulkDefinitionUrl(`${type.toLowerCase()}-export`)
   return `http://hl7.org/fhir/OperationDefinition/${name === 'validate' ? 'Resource' : type}-${name}`
 }
 
 const aboutBinary =
   'Raw content is sent and read with its own media type, and the resource with application/fhir+json. X-Security-Context is stored as securityContext.'
 
-function storing (type: string) {
-  const conditionals = offeredAmong(conditional(type))
+function buildWriteCapabilities (type: string) {
+  const conditionals = listOffered(buildConditionalSamples(type))
   return {
     versioning: 'versioned',
-    readHistory: isOffered(onType(type).vread!),
+    readHistory: isOffered(buildTypeSamples(type).vread!),
     updateCreate: false,
     conditionalCreate: conditionals.includes('create'),
     conditionalRead: 'full-support',
@@ -203,27 +205,27 @@ function storing (type: string) {
   }
 }
 
-function searching (type: string, { hasType, hasParameter }: Offered) {
-  const ofType = (names: readonly string[], from = type) => names.filter(name => hasParameter(from, name))
+function buildSearchCapabilities (type: string, { hasType, hasParameter }: Offered) {
+  const filterSupported = (names: readonly string[], from = type) => names.filter(name => hasParameter(from, name))
   return omitEmpty({
-    searchInclude: ofType(referenceParameters(type)).map(parameter => `${type}:${parameter}`),
+    searchInclude: filterSupported(listReferenceParameters(type)).map(parameter => `${type}:${parameter}`),
     searchRevInclude: [...resourceTypes]
       .filter(from => isTenantType(from) && hasType(from))
-      .flatMap(from => ofType(referenceParametersTo(from, type), from).map(name => `${from}:${name}`)),
-    searchParam: ofType(parameterNames(type))
-      .filter(name => isSupportedModifier(type, name))
-      .map(name => searchParameterOf(type, name))
+      .flatMap(from => filterSupported(listReferenceParametersTo(from, type), from).map(name => `${from}:${name}`)),
+    searchParam: filterSupported(listParameterNames(type))
+      .filter(name => hasSupportedParts(type, name))
+      .map(name => buildSearchParam(type, name))
   })
 }
 
 /** HAPI supports no composite with one of these, although it states them all; other datastores may. */
 const unsupportedParts = ['number', 'reference'] as const
 
-function isSupportedModifier (type: string, name: string): boolean {
-  const { parts = [] } = parameterOf(type, name)!
+function hasSupportedParts (type: string, name: string): boolean {
+  const { parts = [] } = findSearchParameter(type, name)!
   return !unsupportedParts.some(kind => parts.includes(kind))
 }
 
-function searchParameterOf (type: string, name: string) {
-  return { name, type: parameterOf(type, name)!.kind }
+function buildSearchParam (type: string, name: string) {
+  return { name, type: findSearchParameter(type, name)!.kind }
 }

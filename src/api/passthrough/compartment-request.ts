@@ -1,9 +1,9 @@
 import { Failure } from '../../envelope/failures.js'
 import { invalidParameter } from '../../envelope/query.js'
-import { compartmentParameters } from '../../mappings/r4/compartments.js'
+import { findCompartmentParameters } from '../../mappings/r4/compartments.js'
 import type { Search } from '../../tenant-guard/interaction.js'
 import type { FhirRequest } from './fhir-request.js'
-import { readSearch } from './search-request.js'
+import { readFhirSearch } from './search-request.js'
 
 /**
  * A search among the records of a type that belong to a patient or an encounter:
@@ -15,7 +15,7 @@ export function parseCompartmentSearch (
   { type, id }: { readonly type: string; readonly id: string }
 ): Search {
   const holder = request.path[0]!
-  const parameters = compartmentParameters(holder, type)
+  const parameters = findCompartmentParameters(holder, type)
   if (parameters === undefined) {
     throw new Failure('METHOD_NOT_ALLOWED', {
       message: `In R4, the ${holder} compartment contains no ${type} resources.`,
@@ -25,5 +25,5 @@ export function parseCompartmentSearch (
   if (request.query.some(([name]) => name === '_cursor')) {
     throw invalidParameter('_cursor', 'is supported only in the URL of the next link')
   }
-  return { ...readSearch(type, request), within: { type: holder, id, parameters } }
+  return { ...readFhirSearch(type, request), within: { type: holder, id, parameters } }
 }

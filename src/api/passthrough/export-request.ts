@@ -1,14 +1,14 @@
-import { parseQuery, safeName, invalidParameter, type QueryPair } from '../../envelope/query.js'
+import { parseQuery, toSafeName, invalidParameter, type QueryPair } from '../../envelope/query.js'
 import { Failure } from '../../envelope/failures.js'
 import type { ExportLevel } from '../../jobs/model/job.js'
 import type { FhirElement } from '../../mappings/fhir.js'
-import { compartmentParameters } from '../../mappings/r4/compartments.js'
+import { findCompartmentParameters } from '../../mappings/r4/compartments.js'
 import { hasElement } from '../../mappings/r4/elements.js'
 import type { Export, SearchParameter } from '../../tenant-guard/interaction.js'
 import { isId } from '../../fhir/names.js'
 import { isTenantType, resourceTypes } from '../../fhir/resource-types.js'
 import { readInstant, type FhirRequest } from './fhir-request.js'
-import { addSingle, criteriaOf } from './search-request.js'
+import { addSingle, parseCriteria } from './search-request.js'
 
 /** The names that the specification has for its only format. A plus sign in a query is a space. */
 const formats = new Set(['application/fhir+ndjson', 'application/fhir ndjson', 'application/ndjson', 'ndjson'])
@@ -26,18 +26,18 @@ const known = new Set([...single, '_type', '_typeFilter', '_elements', 'patient'
  * ignored where the client wants that and no more is exported than was requested.
  * @throws {Failure} BAD_REQUEST, UNKNOWN_FILTER
  */
-export function exportOf (level: ExportLevel, request: FhirRequest, groupId?: string): Export {
-  const pairs = [...request.query, ...pairsOf(request)]
-  const given = singlesIn(pairs, request.isLenient)
-  const valuesOf = (requested: string): string[] =>
+export function parseExport (level: ExportLevel, request: FhirRequest, groupId?: string): Export {
+  const pairs = [...request.query, ...readBodyParameters(request)]
+  const singleValues = readSingleValues(pairs, request.isLenient)
+  const getValues = (requested: string): string[] =>
     pairs.filter(([name]) => name === requested).map(([, value]) => value)
-  requireFormat(given.get('_outputFormat'))
-  const since = readInstant('_since', given.get('_since'))
-  const until = readInstant('_until', given.get('_until'))
-  const types = typesIn(level, valuesOf('_type'), request.isLenient)
-  const filters = filtersIn(valuesOf('_typeFilter'), types, request)
-  const elements = elementsIn(valuesOf('_elements'), request.isLenient)
-  const patients = patientsIn(level, valuesOf('patient'), request)
+  requireFormat(singleValues.get('_outputFormat'))
+  const since = readInstant('_since', singleValues.get('_since'))
+  const until = readInstant('_until', singleValues.get('_until'))
+  const types = parseTypes(level, getValues('_type'), request.isLenient)
+  const filters = parseTypeFilters(getValues('_typeFilter'), types, request)
+  const elements = parseElements(getValues('_elements'), request.isLenient)
+  const patients = parsePatients(level, getValues('patient'), request)
   return {
     kind: 'export',
     type: level === 'group' ? 'Group' : level === 'patient' ? 'Patient' : 'Bundle',
@@ -58,22 +58,22 @@ export function exportOf (level: ExportLevel, request: FhirRequest, groupId?: st
   }
 }
 
-function singlesIn (pairs: readonly QueryPair[], isLenient: boolean): Map<string, string> {
-  const given = new Map<string, string>()
+function readSingleValues (pairs: readonly QueryPair[], isLenient: boolean): Map<string, string> {
+  const singleValues = new Map<string, string>()
   for (const [name, value] of pairs) {
-    if (single.has(name)) addSingle(given, name, value)
+    if (single.has(name)) addSingle(singleValues, name, value)
     else if (name === 'organizeOutputBy') {
       // Its sender would take each file for the records of one patient.
       throw invalidParameter(name, 'is not supported: each type has a file of its own')
     } else if (!known.has(name) && !isLenient) {
-      throw invalidParameter(safeName(name), `an export takes ${[...known].join(', ')}`)
+      throw invalidParameter(toSafeName(name), `an export takes ${[...known].join(', ')}`)
     }
   }
-  return given
+  return singleValues
 }
 
 /** The ids of the patients that a POST names. */
-function patientsIn (level: ExportLevel, values: readonly string[], { query, fhirBase }: FhirRequest): string[] {
+function parsePatients (level: ExportLevel, values: readonly string[], { query, fhirBase }: FhirRequest): string[] {
   if (values.length === 0) return []
   if (level === 'system') throw invalidParameter('patient', 'narrows exports at Patient/$export and Group/<id>/$export')
   if (query.some(([name]) => name === 'patient')) {
@@ -90,7 +90,7 @@ function patientsIn (level: ExportLevel, values: readonly string[], { query, fhi
 }
 
 /** The parameters of a POST: http://hl7.org/fhir/R4/parameters.html */
-function pairsOf ({ method, body }: FhirRequest): QueryPair[] {
+function readBodyParameters ({ method, body }: FhirRequest): QueryPair[] {
   if (method !== 'POST' || body === undefined) return []
   const { resourceType, parameter = [] } = (body ?? {}) as FhirElement
   if (resourceType !== 'Parameters' || !Array.isArray(parameter)) {
@@ -117,21 +117,21 @@ function requireFormat (format: string | undefined): void {
   }
 }
 
-function namesIn (parameter: string, values: readonly string[]): string[] {
+function splitNames (parameter: string, values: readonly string[]): string[] {
   const names = values.flatMap(value => value.split(',', maxNames + 1))
   if (names.length > maxNames) throw invalidParameter(parameter, `at most ${maxNames} names in one export`)
   return names
 }
 
-const typesAt = (level: ExportLevel): string[] =>
+const listExportableTypes = (level: ExportLevel): string[] =>
   [...resourceTypes].filter(
-    type => isTenantType(type) && (level === 'system' || compartmentParameters('Patient', type) !== undefined)
+    type => isTenantType(type) && (level === 'system' || findCompartmentParameters('Patient', type) !== undefined)
   )
 
-function typesIn (level: ExportLevel, values: readonly string[], isLenient: boolean): string[] {
-  const possible = typesAt(level)
+function parseTypes (level: ExportLevel, values: readonly string[], isLenient: boolean): string[] {
+  const possible = listExportableTypes(level)
   if (values.length === 0) return possible
-  const named = namesIn('_type', values)
+  const named = splitNames('_type', values)
   const unknown = named.filter(type => !possible.includes(type))
   if (unknown.length > 0 && !isLenient) {
     throw invalidParameter(
@@ -146,7 +146,7 @@ function typesIn (level: ExportLevel, values: readonly string[], isLenient: bool
 
 type Filters = Record<string, SearchParameter[][]>
 
-function filtersIn (
+function parseTypeFilters (
   values: readonly string[],
   types: readonly string[],
   { isLenient, fhirBase }: FhirRequest
@@ -164,7 +164,7 @@ function filtersIn (
     const isRequested = types.includes(type)
     if (!isRequested && !isLenient) throw invalidParameter('_typeFilter', 'expected searches for the exported types')
     // Without one of its conditions the export would hold more than was requested, so none is ever ignored.
-    if (isRequested) (filters[type] ??= []).push(conditionsIn(type, query, fhirBase))
+    if (isRequested) (filters[type] ??= []).push(parseTypeFilter(type, query, fhirBase))
   }
   if (Object.values(filters).some(ofType => ofType.length > maxFiltersOfAType)) {
     throw invalidParameter('_typeFilter', `at most ${maxFiltersOfAType} of one type`)
@@ -172,7 +172,7 @@ function filtersIn (
   return filters
 }
 
-function conditionsIn (type: string, query: string, fhirBase: string): SearchParameter[] {
+function parseTypeFilter (type: string, query: string, fhirBase: string): SearchParameter[] {
   const pairs = parseQuery(query)
   if (pairs.some(([name]) => name.startsWith('_lastUpdated'))) {
     throw invalidParameter('_typeFilter', 'does not support _lastUpdated; use _since')
@@ -180,11 +180,11 @@ function conditionsIn (type: string, query: string, fhirBase: string): SearchPar
   if (pairs.some(([name]) => name.length > maxName) || pairs.length > maxFilters) {
     throw invalidParameter('_typeFilter', 'is too long')
   }
-  return [...criteriaOf(type, pairs, fhirBase).parameters]
+  return [...parseCriteria(type, pairs, fhirBase).parameters]
 }
 
-function elementsIn (values: readonly string[], isLenient: boolean): string[] {
-  const named = namesIn('_elements', values)
+function parseElements (values: readonly string[], isLenient: boolean): string[] {
+  const named = splitNames('_elements', values)
   const isKnown = (element: string): boolean => {
     const [name, type, ...more] = element.split('.').reverse() as [string, string?, ...string[]]
     return (

@@ -7,7 +7,7 @@ import { cancelRouteOptions } from '../../limits/monthly-quota.js'
 import { pollRouteOptions } from '../../limits/rate-limit.js'
 import type { Export } from '../../tenant-guard/interaction.js'
 import type { TenantStore } from '../../tenant-guard/guard.js'
-import { jobFailure, sendJobManifest, sendJobResponse, sendProgress } from './job-responses.js'
+import { toJobFailure, sendJobManifest, sendJobResponse, sendProgress } from './job-responses.js'
 import { parsePrefer } from './preferences.js'
 
 /** The exports of a caller, which jobs gather. */
@@ -18,9 +18,9 @@ export interface Exports {
   /** `find` no longer returns it afterwards. */
   readonly discard: (request: FastifyRequest, jobId: string) => Promise<void>
   /** The time for which it holds at least the state of the records. */
-  readonly transactionTimeOf: (job: Job) => string
+  readonly getTransactionTime: (job: Job) => string
   /** The URL of the request that began it, at the gateway. */
-  readonly urlOf: (job: Job) => Promise<string>
+  readonly getRequestUrl: (job: Job) => Promise<string>
   /** The files of a completed one, at the gateway's URLs. */
   readonly filesOf: (
     job: Job
@@ -56,26 +56,26 @@ export async function exportRoutes (
   scope: FastifyInstance,
   { exports, now }: { readonly exports: Exports; readonly now: () => Date }
 ): Promise<void> {
-  const found = async (request: WithId): Promise<Job> => {
+  const requireJob = async (request: WithId): Promise<Job> => {
     requireNoQuery(request)
-    return (await exports.find(request, request.params.id)) ?? missing()
+    return (await exports.find(request, request.params.id)) ?? throwNotFound()
   }
   scope.get('/_export/:id', pollRouteOptions, async (request: WithId, reply) => {
     requireScope(request.caller, 'read', 'any')
-    const job = await found(request)
-    if (job.status === 'failed') throw jobFailure(job)
+    const job = await requireJob(request)
+    if (job.status === 'failed') throw toJobFailure(job)
     if (job.status === 'completed') return await sendManifest(reply, job, exports)
-    return sendProgress(reply, job, retryAfterOf(job, now()))
+    return sendProgress(reply, job, computeRetryAfter(job, now()))
   })
   scope.delete('/_export/:id', cancelRouteOptions, async (request: WithId, reply) => {
     requireScope(request.caller, 'read', 'any')
-    const job = await found(request)
+    const job = await requireJob(request)
     await exports.discard(request, job.id)
     return sendJobResponse(reply.code(202), 'The export was ended and its files were deleted.')
   })
 }
 
-function missing (): never {
+function throwNotFound (): never {
   throw new Failure('NOT_FOUND')
 }
 
@@ -83,8 +83,8 @@ async function sendManifest (reply: FastifyReply, job: Job, exports: Exports): P
   const output = exports.filesOf(job).map(({ resourceType: type, url, count }) => ({ type, url, count }))
   const leftOutTypes = job.request.kind === 'export' ? job.request.leftOutTypes : undefined
   const manifest = {
-    transactionTime: exports.transactionTimeOf(job),
-    request: await exports.urlOf(job),
+    transactionTime: exports.getTransactionTime(job),
+    request: await exports.getRequestUrl(job),
     requiresAccessToken: true,
     output,
     error: [],
@@ -95,10 +95,10 @@ async function sendManifest (reply: FastifyReply, job: Job, exports: Exports): P
 
 const maxWaitSeconds = 30
 /** Retry-After as a fraction of the time that an export has taken so far. */
-const partOfTheTime = 1 / 5
+const retryFraction = 1 / 5
 
 /** Seconds after which to request the progress again. */
-function retryAfterOf ({ createdAt }: Job, now: Date): number {
-  const seconds = Math.ceil(((now.getTime() - Date.parse(createdAt)) / 1_000) * partOfTheTime)
+function computeRetryAfter ({ createdAt }: Job, now: Date): number {
+  const seconds = Math.ceil(((now.getTime() - Date.parse(createdAt)) / 1_000) * retryFraction)
   return Math.min(Math.max(seconds, 1), maxWaitSeconds)
 }

@@ -1,5 +1,5 @@
 import { fhirVersions, toMediaType } from '../../envelope/accept.js'
-import { versionsIn } from '../../envelope/preconditions.js'
+import { parseVersions } from '../../envelope/preconditions.js'
 import { Failure, slashError } from '../../envelope/failures.js'
 import { parseQuery, invalidParameter, type QueryPair } from '../../envelope/query.js'
 import type { FhirResource } from '../../mappings/fhir.js'
@@ -38,22 +38,22 @@ const maxSegments = 10
  * that no segment of FHIR can hold is refused, since the datastore might read it as another path.
  * @throws {Failure} NOT_FOUND
  */
-export function pathSegments (path: string): readonly string[] {
+export function parsePathSegments (path: string): readonly string[] {
   if (path === '' || path === '/') return []
   if (!path.startsWith('/')) throw new Failure('NOT_FOUND')
-  return path.slice(1).split('/', maxSegments).map(segmentOf)
+  return path.slice(1).split('/', maxSegments).map(parseSegment)
 }
 
-function segmentOf (text: string): string {
+function parseSegment (text: string): string {
   if (text === '') throw new Failure('NOT_FOUND', { message: slashError })
-  const segment = decoded(text)
+  const segment = tryDecode(text)
   if (segment === undefined || !/^[A-Za-z0-9\-._$*]+$/.test(segment) || segment === '.' || segment === '..') {
     throw new Failure('NOT_FOUND')
   }
   return segment
 }
 
-function decoded (text: string): string | undefined {
+function tryDecode (text: string): string | undefined {
   try {
     return decodeURIComponent(text)
   } catch {
@@ -109,7 +109,7 @@ export function requireNoParameters ({ query }: FhirRequest, ignored: readonly s
  * The resource in a body, of the type that the URL names.
  * @throws {Failure} BAD_REQUEST
  */
-export function resourceIn ({ body }: Pick<FhirRequest, 'body'>, type: string): FhirResource {
+export function requireResource ({ body }: Pick<FhirRequest, 'body'>, type: string): FhirResource {
   if (!isElement(body) || body.resourceType !== type) {
     throw new Failure('BAD_REQUEST', { message: `Send a resource with the resourceType ${type}.` })
   }
@@ -134,7 +134,7 @@ export function readInstant (name: string, text: string | undefined): string | u
  * @throws {Failure} BAD_REQUEST
  */
 export function readVersion (header: string | undefined): string | undefined {
-  const versions = versionsIn(header, 'If-Match')
+  const versions = parseVersions(header, 'If-Match')
   if (versions === undefined || versions === '*') return versions
   if (new Set(versions).size > 1) throw new Failure('BAD_REQUEST', { message: 'If-Match: expected one ETag.' })
   return versions[0]

@@ -1,16 +1,16 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { idempotencyKey, readIdempotencyKey, idempotencyUnsupported } from '../../idempotency/header.js'
 import type { IdempotencyClaim, IdempotencyStore, Result } from '../../idempotency/keyed-requests.js'
-import { deletedSince, writeIntentOf, createIntents, ifExists } from '../../idempotency/write-intent.js'
+import { createdRecordDeleted, createWriteTrace, toCreateOnceCondition, ignoreNotFound } from '../../idempotency/write-intent.js'
 import type { Create, FhirInteraction, Patch } from '../../tenant-guard/interaction.js'
 import type { FhirResponse, TenantStore } from '../../tenant-guard/guard.js'
 import { policy } from '../../tenant-guard/policy.js'
 
 /** The context in which an interaction is performed. */
-interface OnceParts {
+interface IdempotencyContext {
   readonly store: TenantStore
   readonly keyedRequests: IdempotencyStore
-  /** Of {@link idempotencyKeyFor}. */
+  /** Of {@link readKeyForInteraction}. */
   readonly key: string | undefined
 }
 
@@ -24,7 +24,7 @@ const isKeyed = (interaction: FhirInteraction): interaction is Keyed =>
 export function performIdempotently (
   reply: FastifyReply,
   interaction: FhirInteraction,
-  { store, keyedRequests, key }: OnceParts
+  { store, keyedRequests, key }: IdempotencyContext
 ): Promise<FhirResponse> {
   return key === undefined || !isKeyed(interaction)
     ? store.perform(interaction)
@@ -34,7 +34,7 @@ export function performIdempotently (
 async function performOnce (
   reply: FastifyReply,
   interaction: Keyed,
-  { store, keyedRequests, key }: OnceParts & { readonly key: string }
+  { store, keyedRequests, key }: IdempotencyContext & { readonly key: string }
 ): Promise<FhirResponse> {
   const {
     caller: { tenantId, mode },
@@ -47,8 +47,8 @@ async function performOnce (
       : { id: interaction.id, ifMatch: interaction.version, body: interaction.patch }
   await using claim = await keyedRequests.claim({ tenantId, mode, key, method, route: `fhir/${type}`, ...what })
   const { response, isReplayed } = interaction.kind === 'create'
-    ? await createdOnce(store, interaction, claim)
-    : await patchedOnce(store, interaction, claim)
+    ? await createOnce(store, interaction, claim)
+    : await patchOnce(store, interaction, claim)
   if (isReplayed) reply.header(idempotencyKey.replayedHeader, 'true')
   return response
 }
@@ -58,7 +58,7 @@ async function performOnce (
  * twice, so there the header is ignored.
  * @throws {Failure} BAD_REQUEST for a key where each request would be performed
  */
-export function idempotencyKeyFor (
+export function readKeyForInteraction (
   { method, raw }: Pick<FastifyRequest, 'method' | 'raw'>,
   interaction: FhirInteraction
 ): string | undefined {
@@ -70,55 +70,55 @@ export function idempotencyKeyFor (
   return key
 }
 
-interface Once { readonly response: FhirResponse, readonly isReplayed: boolean }
+interface OnceResult { readonly response: FhirResponse, readonly isReplayed: boolean }
 
-async function createdOnce (
+async function createOnce (
   store: TenantStore,
   { type, resource }: Create,
   claim: IdempotencyClaim
-): Promise<Once> {
+): Promise<OnceResult> {
   if (claim.result !== undefined) {
-    const first = await ifExists(versionOf(store, type, claim.result))
-    if (first === undefined) throw deletedSince()
-    return { response: { ...first, status: 201, ...warningsOf(claim.result) }, isReplayed: true }
+    const first = await ignoreNotFound(fetchVersion(store, type, claim.result))
+    if (first === undefined) throw createdRecordDeleted()
+    return { response: { ...first, status: 201, ...pickWarnings(claim.result) }, isReplayed: true }
   }
-  const made = await store.perform({ kind: 'create-once', type, resource, ...createIntents(claim) })
+  const made = await store.perform({ kind: 'create-once', type, resource, ...toCreateOnceCondition(claim) })
   const isReplayed = made.status !== 201
-  const response = isReplayed ? await firstVersionOf(store, made) : made
+  const response = isReplayed ? await fetchFirstVersion(store, made) : made
   await finish(claim, response)
   return { response: { ...response, status: 201 }, isReplayed }
 }
 
 /** The record as it was created, where the datastore counts and retains versions. */
-async function firstVersionOf (store: TenantStore, made: FhirResponse): Promise<FhirResponse> {
+async function fetchFirstVersion (store: TenantStore, made: FhirResponse): Promise<FhirResponse> {
   const { resourceType, id, meta: { versionId } } = made.record!
-  return versionId === '1' ? made : await ifExists(versionOf(store, resourceType, { id, version: '1' })) ?? made
+  return versionId === '1' ? made : await ignoreNotFound(fetchVersion(store, resourceType, { id, version: '1' })) ?? made
 }
 
-async function patchedOnce (store: TenantStore, request: Patch, claim: IdempotencyClaim): Promise<Once> {
+async function patchOnce (store: TenantStore, request: Patch, claim: IdempotencyClaim): Promise<OnceResult> {
   const { type } = request
   if (claim.result !== undefined) {
-    const made = await versionOf(store, type, claim.result)
-    return { response: { ...made, ...warningsOf(claim.result) }, isReplayed: true }
+    const made = await fetchVersion(store, type, claim.result)
+    return { response: { ...made, ...pickWarnings(claim.result) }, isReplayed: true }
   }
-  const trace = writeIntentOf({ store, type }, claim)
+  const trace = createWriteTrace({ store, type }, claim)
   let isReplayed = false
-  const found: typeof trace.found = async before => {
-    const made = await trace.found(before)
+  const findEarlierWrite: typeof trace.findEarlierWrite = async before => {
+    const made = await trace.findEarlierWrite(before)
     isReplayed = made !== undefined
     return made
   }
-  const response = await store.perform({ ...request, trace: { ...trace, found } })
+  const response = await store.perform({ ...request, trace: { ...trace, findEarlierWrite } })
   await finish(claim, response)
   return { response, isReplayed }
 }
 
-const warningsOf = ({ warnings }: Result): Pick<FhirResponse, 'warnings'> => warnings === undefined ? {} : { warnings }
+const pickWarnings = ({ warnings }: Result): Pick<FhirResponse, 'warnings'> => warnings === undefined ? {} : { warnings }
 
 async function finish (claim: IdempotencyClaim, { record, warnings = [] }: FhirResponse): Promise<void> {
   if (record !== undefined) await claim.finish({ id: record.id, version: record.meta.versionId, warnings })
 }
 
-function versionOf (store: TenantStore, type: string, { id, version }: Result): Promise<FhirResponse> {
+function fetchVersion (store: TenantStore, type: string, { id, version }: Result): Promise<FhirResponse> {
   return store.perform(version === undefined ? { kind: 'read', type, id } : { kind: 'vread', type, id, version })
 }

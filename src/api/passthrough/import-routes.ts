@@ -8,7 +8,7 @@ import { requireScope } from '../../keys/scopes.js'
 import { cancelRouteOptions } from '../../limits/monthly-quota.js'
 import { pollRouteOptions } from '../../limits/rate-limit.js'
 import type { FhirElement } from '../../mappings/fhir.js'
-import { jobFailure, sendJobManifest, sendJobResponse, sendProgress } from './job-responses.js'
+import { toJobFailure, sendJobManifest, sendJobResponse, sendProgress } from './job-responses.js'
 import { parsePrefer } from './preferences.js'
 
 /** Where records of a type are fetched from. */
@@ -48,27 +48,27 @@ export async function importRoutes (scope: FastifyInstance, { imports, url }: Im
         message: 'Send the header Prefer: respond-async. An import runs as a job after the response.'
       })
     }
-    const job = await imports.begin(request, inputsIn(request.body))
+    const job = await imports.begin(request, parseInputs(request.body))
     reply.header('content-location', `${url}/v1/fhir/_import/${job.id}`)
     return sendJobResponse(reply.code(202), 'The import has started. Poll its status at the URL in Content-Location.')
   })
-  const found = async (request: WithId): Promise<Job> => {
+  const requireJob = async (request: WithId): Promise<Job> => {
     requireScope(request.caller, 'write', 'any')
     requireNoQuery(request)
-    return await imports.find(request, request.params.id) ?? missing()
+    return await imports.find(request, request.params.id) ?? throwNotFound()
   }
   scope.get('/_import/:id', pollRouteOptions, async (request: WithId, reply) => {
-    const job = await found(request)
-    if (job.status === 'failed') throw jobFailure(job)
+    const job = await requireJob(request)
+    if (job.status === 'failed') throw toJobFailure(job)
     return job.status === 'completed' ? sendManifest(reply, job, url) : sendProgress(reply, job, retryAfterSeconds)
   })
   scope.delete('/_import/:id', cancelRouteOptions, async (request: WithId, reply) => {
-    await imports.discard(request, (await found(request)).id)
+    await imports.discard(request, (await requireJob(request)).id)
     return sendJobResponse(reply.code(202), 'The import was ended. Records that it wrote are kept.')
   })
 }
 
-function missing (): never {
+function throwNotFound (): never {
   throw new Failure('NOT_FOUND')
 }
 
@@ -77,7 +77,7 @@ const formats = new Set<unknown>(['application/fhir+ndjson', 'application/ndjson
 /** The parameters that a manifest may have; `inputSource` says where the data comes from, for people. */
 const known = new Set<unknown>(['inputFormat', 'inputSource', 'storageDetail', 'input'])
 
-function inputsIn (body: unknown): readonly ImportInput[] {
+function parseInputs (body: unknown): readonly ImportInput[] {
   const { resourceType, parameter } = (Buffer.isBuffer(body) && body.length > 0 ? parseBody(body) : {}) as FhirElement
   if (resourceType !== 'Parameters' || !Array.isArray(parameter)) {
     throw new Failure('BAD_REQUEST', { message: 'Send a Parameters resource with inputFormat and input, as for HAPI.' })
@@ -91,7 +91,7 @@ function inputsIn (body: unknown): readonly ImportInput[] {
     throw invalidParameter('inputFormat', 'expected application/fhir+ndjson')
   }
   for (const { part } of parameters.filter(({ name }) => name === 'storageDetail')) requirePlainStorage(part)
-  return parameters.filter(({ name }) => name === 'input').map(inputOf)
+  return parameters.filter(({ name }) => name === 'input').map(parseInput)
 }
 
 function requirePlainStorage (part: unknown): void {
@@ -104,13 +104,13 @@ function requirePlainStorage (part: unknown): void {
   }
 }
 
-function inputOf ({ part }: FhirElement): ImportInput {
+function parseInput ({ part }: FhirElement): ImportInput {
   const parts = Array.isArray(part) ? part as readonly FhirElement[] : []
-  const valueOf = (requested: string): unknown => {
+  const getPartValue = (requested: string): unknown => {
     const found = parts.find(({ name }) => name === requested)
     return found?.valueCode ?? found?.valueUri ?? found?.valueUrl ?? found?.valueString
   }
-  return { resourceType: valueOf('type'), url: valueOf('url') }
+  return { resourceType: getPartValue('type'), url: getPartValue('url') }
 }
 
 function sendManifest (

@@ -1,11 +1,11 @@
 import type { FastifyReply } from 'fastify'
 import { catalog, Failure, type FailureCode } from '../../envelope/failures.js'
-import { fhirType, successOutcome } from '../../envelope/operation-outcome.js'
+import { fhirType, buildSuccessOutcome } from '../../envelope/operation-outcome.js'
 import type { Job } from '../../jobs/model/job.js'
 
 /** Responds that a job was started or ended. */
 export const sendJobResponse = (reply: FastifyReply, diagnostics: string): FastifyReply =>
-  reply.type(fhirType).send(JSON.stringify(successOutcome(diagnostics)))
+  reply.type(fhirType).send(JSON.stringify(buildSuccessOutcome(diagnostics)))
 
 /** Responds with how far a job is: http://hl7.org/fhir/R4/async.html */
 export function sendProgress (
@@ -32,7 +32,7 @@ export function sendJobManifest (reply: FastifyReply, { expiresAt }: Job, manife
  * Why a job failed. It still exists, so no code says that it does not, or that the request for its state was wrong in
  * other ways.
  */
-export function jobFailure ({ failure }: Job): Failure {
+export function toJobFailure ({ failure }: Job): Failure {
   const code =
     failure !== undefined && Object.hasOwn(catalog, failure.code) ? (failure.code as FailureCode) : 'INTERNAL_ERROR'
   return new Failure([401, 403, 404, 429, 503].includes(catalog[code].status) ? 'INTERNAL_ERROR' : code, {

@@ -1,5 +1,5 @@
 import { Failure } from '../../envelope/failures.js'
-import { safeName, invalidParameter } from '../../envelope/query.js'
+import { toSafeName, invalidParameter } from '../../envelope/query.js'
 import type { FhirElement } from '../../mappings/fhir.js'
 import { isElement } from '../../mappings/core/path.js'
 
@@ -15,18 +15,18 @@ export function parseParameters (body: unknown): readonly OperationParameter[] {
   if (resourceType !== 'Parameters' || !Array.isArray(parameter)) {
     throw new Failure('BAD_REQUEST', { message: 'Send a Parameters resource as the operation defines it.' })
   }
-  return parameter.map(parseInput)
+  return parameter.map(parseParameter)
 }
 
 /** A part with one value and nothing else that could mean something: no extension, resource or part of its own. */
-function parseInput (part: unknown): OperationParameter {
+function parseParameter (part: unknown): OperationParameter {
   const { name, ...content } = isElement(part) ? part : {}
   const [[member, value] = [], ...more] = Object.entries(content)
   if (typeof name !== 'string' || more.length > 0 || !/^value[A-Z]/.test(member ?? '')) {
     throw invalidParameter('parameter', 'expected parts with a name and one value[x] each')
   }
   if (!isElement(value) && !['string', 'boolean', 'number'].includes(typeof value)) {
-    throw invalidParameter(safeName(name), 'expected one value')
+    throw invalidParameter(toSafeName(name), 'expected one value')
   }
   return { name, value: isElement(value) ? value : String(value) }
 }

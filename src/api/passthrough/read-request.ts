@@ -1,12 +1,12 @@
 import type { FastifyRequest } from 'fastify'
-import { acceptableType, toMediaType } from '../../envelope/accept.js'
-import { parseBody, requireUtf8, unsupportedType } from '../../envelope/body.js'
+import { findAcceptableType, toMediaType } from '../../envelope/accept.js'
+import { parseBody, requireUtf8, unsupportedMediaType } from '../../envelope/body.js'
 import { hasOtherPrecondition } from '../../envelope/preconditions.js'
 import { Failure } from '../../envelope/failures.js'
-import { parseQuery, rawQuery, type QueryPair } from '../../envelope/query.js'
-import { singleHeader } from '../../envelope/headers.js'
-import { acceptsRawBinary, binaryOf, isContent } from './binary.js'
-import { readCriteria, readVersion, pathSegments, withoutFormat, type FhirRequest } from './fhir-request.js'
+import { parseQuery, getRawQuery, type QueryPair } from '../../envelope/query.js'
+import { readSingleHeader } from '../../envelope/headers.js'
+import { acceptsRawBinary, buildBinary, isContent } from './binary.js'
+import { readCriteria, readVersion, parsePathSegments, withoutFormat, type FhirRequest } from './fhir-request.js'
 import { relativizeReferences } from '../../tenant-guard/writes/own-references.js'
 import { parsePrefer } from './preferences.js'
 
@@ -19,10 +19,10 @@ interface FhirLocation { readonly fhirBase: string, readonly prefix: string }
  */
 export function readRequest (request: FastifyRequest, { fhirBase, prefix }: FhirLocation): FhirRequest {
   const { method, headers, raw } = request
-  const path = pathSegments(raw.url!.split('?', 1)[0]!.slice(prefix.length))
-  const query = parseQuery(rawQuery(raw.url), maxValue)
+  const path = parsePathSegments(raw.url!.split('?', 1)[0]!.slice(prefix.length))
+  const query = parseQuery(getRawQuery(raw.url), maxValue)
   const { isLenient, returns } = parsePrefer(request)
-  const form = path.at(-1) === '_search' && method === 'POST' ? formIn(request) : []
+  const form = path.at(-1) === '_search' && method === 'POST' ? readForm(request) : []
   const parameters = [...query, ...form]
   const wantsContent = acceptsRawBinary(request, { path, query: parameters })
   if (!wantsContent) requireJsonAccepted(request, parameters)
@@ -30,10 +30,10 @@ export function readRequest (request: FastifyRequest, { fhirBase, prefix }: Fhir
     method,
     path,
     query: withoutFormat(parameters),
-    body: form.length > 0 ? undefined : bodyIn(request, path, fhirBase),
+    body: form.length > 0 ? undefined : readBody(request, path, fhirBase),
     ifMatch: readVersion(headers['if-match']),
     hasOtherPrecondition: hasOtherPrecondition(headers),
-    ifNoneExist: readCriteria(singleHeader(raw.rawHeaders, 'If-None-Exist')),
+    ifNoneExist: readCriteria(readSingleHeader(raw.rawHeaders, 'If-None-Exist')),
     isLenient,
     showsWritten: returns === 'representation',
     ...wantsContent && { wantsContent },
@@ -44,7 +44,7 @@ export function readRequest (request: FastifyRequest, { fhirBase, prefix }: Fhir
 /** The size of the request that holds values limits them. */
 const maxValue = Infinity
 
-function formIn ({ headers, body }: FastifyRequest): readonly QueryPair[] {
+function readForm ({ headers, body }: FastifyRequest): readonly QueryPair[] {
   const type = headers['content-type'] ?? ''
   if (!(body instanceof Buffer) || body.length === 0) return []
   requireUtf8(type)
@@ -57,13 +57,13 @@ function formIn ({ headers, body }: FastifyRequest): readonly QueryPair[] {
 const resourceTypes = new Set(['application/fhir+json', 'application/json'])
 const patchTypes = new Set(['application/json-patch+json', 'application/json'])
 
-function bodyIn (request: FastifyRequest, path: FhirRequest['path'], fhirBase: string): unknown {
+function readBody (request: FastifyRequest, path: FhirRequest['path'], fhirBase: string): unknown {
   const { method, headers, body } = request
   if (!(body instanceof Buffer) || body.length === 0) return undefined
-  if (isContent(request, path)) return relativizeReferences(binaryOf(request, body), fhirBase)
+  if (isContent(request, path)) return relativizeReferences(buildBinary(request, body), fhirBase)
   const type = headers['content-type'] ?? ''
   const types = method === 'PATCH' ? patchTypes : resourceTypes
-  if (!types.has(toMediaType(type))) throw unsupportedType(types)
+  if (!types.has(toMediaType(type))) throw unsupportedMediaType(types)
   requireUtf8(type)
   const value = parseBody(body)
   return mayHold(body, fhirBase) ? relativizeReferences(value, fhirBase) : value
@@ -80,7 +80,7 @@ function mayHold (json: Buffer, url: string): boolean {
  */
 function requireJsonAccepted (request: FastifyRequest, parameters: readonly QueryPair[]): void {
   if (parameters.some(([name]) => name === '_format')) return
-  if (acceptableType(request) === undefined) {
+  if (findAcceptableType(request) === undefined) {
     throw new Failure('NOT_ACCEPTABLE', { message: 'Accept application/fhir+json.' })
   }
 }

@@ -1,17 +1,17 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { refuseEncoded } from '../../envelope/body.js'
-import { fhirErrorHandler, notFoundHandler } from '../../envelope/error-handlers.js'
+import { handleFhirError, handleNotFound } from '../../envelope/error-handlers.js'
 import { Failure } from '../../envelope/failures.js'
 import type { IdempotencyStore } from '../../idempotency/keyed-requests.js'
 import type { RecordForm } from '../../keys/scopes.js'
 import type { TenantStore } from '../../tenant-guard/guard.js'
 import { authorizeInteraction } from './allowed.js'
 import { sendFhirResponse } from './answer.js'
-import { contentOf } from './binary.js'
+import { getBinaryContent } from './binary.js'
 import { terminologyProxy } from './terminology-proxy.js'
 import { kickOff, type Exports } from './export-routes.js'
 import { parseInteraction } from './interaction-of.js'
-import { idempotencyKeyFor, performIdempotently } from './idempotent.js'
+import { readKeyForInteraction, performIdempotently } from './idempotent.js'
 import { readRequest } from './read-request.js'
 
 /** OPTIONS of every path below `/v1/fhir`: 405 with the methods that the path has, without a key. */
@@ -20,7 +20,7 @@ export async function passthroughOptions (
   { fhirBase }: { readonly fhirBase: string }
 ): Promise<void> {
   const mount = { fhirBase, prefix: scope.prefix }
-  scope.setErrorHandler(fhirErrorHandler)
+  scope.setErrorHandler(handleFhirError)
   scope.removeAllContentTypeParsers()
   scope.addContentTypeParser('*', { parseAs: 'buffer', bodyLimit: 0 }, async () => undefined)
   for (const path of ['', '/*']) {
@@ -53,8 +53,8 @@ export async function passthrough (
   const fhirBase = `${url}/v1/fhir`
   scope.decorateRequest('understood', undefined)
   const mount = { fhirBase, prefix: scope.prefix }
-  scope.setErrorHandler(fhirErrorHandler)
-  scope.setNotFoundHandler(notFoundHandler)
+  scope.setErrorHandler(handleFhirError)
+  scope.setNotFoundHandler(handleNotFound)
   scope.removeAllContentTypeParsers()
   scope.addContentTypeParser(
     '*',
@@ -68,19 +68,19 @@ export async function passthrough (
   const handler = async (request: FastifyRequest, reply: FastifyReply) => {
     const requested = readRequest(request, mount)
     const interaction = authorizeInteraction(request, parseInteraction(requested))
-    const key = idempotencyKeyFor(request, interaction)
+    const key = readKeyForInteraction(request, interaction)
     const store = storeFor(request, 'fhir')
     if (interaction.kind === 'export') return await kickOff(reply, interaction, { exports, store, url })
     const response = await performIdempotently(reply, interaction, { store, keyedRequests, key })
     const content =
-      requested.wantsContent && response.record !== undefined ? contentOf(request, response.record) : undefined
+      requested.wantsContent && response.record !== undefined ? getBinaryContent(request, response.record) : undefined
     return sendFhirResponse(reply, response, { interaction, fhirBase, content })
   }
   await scope.register(terminologyProxy, {
-    passageOf: async request => {
+    toTerminologyRequest: async request => {
       const interaction = authorizeInteraction(request, parseInteraction(readRequest(request, mount)))
       if (interaction.kind !== 'terminology') throw new Failure('METHOD_NOT_ALLOWED')
-      return await storeFor(request, 'fhir').passage(interaction)
+      return await storeFor(request, 'fhir').buildTerminologyRequest(interaction)
     }
   })
   for (const path of ['', '/*']) {

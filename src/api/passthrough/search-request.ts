@@ -1,6 +1,6 @@
-import { beginsWithSpace, safeName, invalidParameter, spaceError, type QueryPair } from '../../envelope/query.js'
+import { startsWithSpace, toSafeName, invalidParameter, spaceError, type QueryPair } from '../../envelope/query.js'
 import { Failure } from '../../envelope/failures.js'
-import { referenceParameters, referenceParametersTo, referencePath } from '../../mappings/r4/search-parameters.js'
+import { listReferenceParameters, listReferenceParametersTo, findReferencePath } from '../../mappings/r4/search-parameters.js'
 import { withArticle } from '../../fhir/names.js'
 import type {
   Criteria,
@@ -13,7 +13,7 @@ import type {
 import { isTenantType } from '../../fhir/resource-types.js'
 import { countAlternatives } from '../../fhir/search-escaping.js'
 import type { FhirRequest } from './fhir-request.js'
-import { notCanonicals, relative, requireKnown, readChain, readHas, parseChain } from './search-references.js'
+import { notCanonicals, relativizeParameter, requireKnownParameter, readChain, readHas, countJoinSearches } from './search-references.js'
 
 const maxCount = 1_000
 
@@ -49,23 +49,23 @@ type SearchContext = Pick<FhirRequest, 'query' | 'isLenient' | 'fhirBase'>
  * ignored where the client wants that; a join deeper than one reference is refused.
  * @throws {Failure} BAD_REQUEST, UNKNOWN_FILTER
  */
-export function readSearch (type: string, request: SearchContext): Search {
-  return searchOf(type, readParts(type, request))
+export function readFhirSearch (type: string, request: SearchContext): Search {
+  return buildSearch(type, readParts(type, request))
 }
 
 function readParts (type: string, { query, isLenient, fhirBase }: SearchContext): Parts {
   const parts: Parts = { parameters: [], joins: [], includes: [], single: new Map(), requested: [] }
   for (const pair of query) {
     try {
-      readParameter(parts, relative(pair, type, fhirBase), { type, fhirBase })
+      readParameter(parts, relativizeParameter(pair, type, fhirBase), { type, fhirBase })
       parts.requested.push(pair)
     } catch (error) {
       if (!(isLenient && isName(pair[0]) && error instanceof Failure && error.code === 'UNKNOWN_FILTER')) throw error
     }
-    requireFew(parts)
+    requireMaxParts(parts)
   }
   if (parts.single.has('_cursor')) requireCursorAlone(query.map(([name]) => name))
-  requireBounded(parts)
+  requireMaxValues(parts)
   return parts
 }
 
@@ -75,7 +75,7 @@ function readParts (type: string, { query, isLenient, fhirBase }: SearchContext)
  */
 const isName = (name: string): boolean => /^[\w.:-]+$/.test(name)
 
-function searchOf (type: string, { parameters, joins, includes, single, requested }: Parts): Search {
+function buildSearch (type: string, { parameters, joins, includes, single, requested }: Parts): Search {
   const [count, total, cursor, summary] = ['_count', '_total', '_cursor', '_summary'].map(name => single.get(name))
   const shape = parseProjection(single)
   return {
@@ -98,7 +98,7 @@ function searchOf (type: string, { parameters, joins, includes, single, requeste
  * are only partly understood would match another one.
  * @throws {Failure} BAD_REQUEST, UNKNOWN_FILTER
  */
-export function criteriaOf (type: string, query: FhirRequest['query'], fhirBase: string): Criteria {
+export function parseCriteria (type: string, query: FhirRequest['query'], fhirBase: string): Criteria {
   const { parameters, joins, includes, requested } = readParts(type, { query, isLenient: false, fhirBase })
   const isPlain =
     joins.length + includes.length === 0 &&
@@ -138,13 +138,13 @@ function readParameter (
   [name, value]: QueryPair,
   { type, fhirBase }: { readonly type: string, readonly fhirBase: string }
 ): void {
-  if (beginsWithSpace(value)) throw invalidParameter(safeName(name), spaceError)
+  if (startsWithSpace(value)) throw invalidParameter(toSafeName(name), spaceError)
   if (singles.has(name)) addSingle(parts.single, name, value)
   else if (name === '_sort') parts.parameters.push([name, readSort(type, value)])
   else if (/^_(?:rev)?include(?::|$)/.test(name)) parts.includes.push(readInclude(type, name, value))
   else if (name.startsWith('_has:')) parts.joins.push(readHas(type, [name, value], fhirBase))
   else if (name.includes('.')) parts.joins.push(readChain(type, [name, value], fhirBase))
-  else parts.parameters.push([requireKnown(type, name), value])
+  else parts.parameters.push([requireKnownParameter(type, name), value])
 }
 
 /**
@@ -170,7 +170,7 @@ function readInclude (type: string, name: string, value: string): IterableInclud
   const fault =
     more.length > 0 || (modifier !== undefined && !iterate)
       ? 'expected Type:parameter or Type:parameter:Target; the only modifier is :iterate'
-      : includeFault(type, { from, parameter, target, isOfMatches: direction === 'include' && !iterate })
+      : checkInclude(type, { from, parameter, target, isOfMatches: direction === 'include' && !iterate })
   if (fault !== undefined) throw invalidParameter(`_${direction}`, fault)
   return { direction, type: from, parameter, ...target !== undefined && { target }, ...iterate && { iterate } }
 }
@@ -184,22 +184,22 @@ interface IncludeParts {
 }
 
 /** What is wrong with an include and what to send; undefined for one that can be followed. */
-function includeFault (type: string, { from, parameter, target, isOfMatches }: IncludeParts): string | undefined {
+function checkInclude (type: string, { from, parameter, target, isOfMatches }: IncludeParts): string | undefined {
   if (!isTenantType(from)) return 'expected Type:parameter or Type:parameter:Target; * cannot be used'
   if (isOfMatches && from !== type) {
     return `expected ${type}:parameter, since ${type} is searched; for references of included records use _include:iterate, for records that refer to ${withArticle(type)} use _revinclude`
   }
   if (target !== undefined && !isTenantType(target)) return 'expected a resource type after the second colon'
-  if (referencePath(from, parameter) !== undefined) return undefined
-  const leading = isTenantType(parameter) ? referenceParametersTo(from, parameter) : referenceParameters(from)
+  if (findReferencePath(from, parameter) !== undefined) return undefined
+  const leading = isTenantType(parameter) ? listReferenceParametersTo(from, parameter) : listReferenceParameters(from)
   const known = leading.map(name => `${from}:${name}`).join(', ')
   const expected = known === '' ? `${from} has no such reference` : `expected a reference search parameter: ${known}`
   return `${expected}; ${notCanonicals}`
 }
 
 /** Called while the parts are read, so that there are never more. */
-function requireFew ({ parameters, joins, includes }: Parts): void {
-  if (parseChain(joins) > maxJoined) {
+function requireMaxParts ({ parameters, joins, includes }: Parts): void {
+  if (countJoinSearches(joins) > maxJoined) {
     throw invalidParameter(
       '_has',
       `at most ${maxJoined} chains and _has parameters in one search; a chain counts once for each type that its reference can point to, unless it names one, as in reference:Type.parameter`
@@ -212,7 +212,7 @@ function requireFew ({ parameters, joins, includes }: Parts): void {
   }
 }
 
-function requireBounded ({ parameters, joins }: Parts): void {
+function requireMaxValues ({ parameters, joins }: Parts): void {
   const lists = [...parameters, ...joins.map(({ condition }) => condition)].map(([name, value]) => ({
     name,
     values: countAlternatives(value, ',')
@@ -230,7 +230,7 @@ const tooManyConditions = (): Failure =>
 function readSort (type: string, value: string): string {
   const keys = value.split(',', maxConditions + 1)
   if (keys.length > maxConditions) throw tooManyConditions()
-  for (const key of keys) requireKnown(type, key.replace(/^-/, ''))
+  for (const key of keys) requireKnownParameter(type, key.replace(/^-/, ''))
   return value
 }
 

@@ -8,17 +8,19 @@ import { fhirType } from '../../envelope/operation-outcome.js'
 import type { FhirResponse, TerminologyRequest } from '../../tenant-guard/guard.js'
 import { terminologyOperations } from '../../tenant-guard/operations/terminology-operations.js'
 
-interface CarriedOptions {
+interface TerminologyProxyOptions {
   /** Reads a request and decides on it. @throws {Failure} */
-  readonly passageOf: (request: FastifyRequest) => Promise<TerminologyRequest>
+  readonly toTerminologyRequest: (request: FastifyRequest) => Promise<TerminologyRequest>
 }
 
 /**
  * The routes that @fastify/http-proxy forwards: terminology operations on codes, which no tenant owns. Path, query,
  * headers and body are those of the passage; the client receives the parts of the response that the guard shows.
  */
-export async function terminologyProxy (scope: FastifyInstance, { passageOf }: CarriedOptions): Promise<void> {
-  const carrier = new ProxyDispatcher()
+export async function terminologyProxy (
+  scope: FastifyInstance, { toTerminologyRequest }: TerminologyProxyOptions
+): Promise<void> {
+  const dispatcher = new ProxyDispatcher()
   await scope.register(httpProxy, {
     routes: [...new Set(Object.keys(terminologyOperations).map(name => name.split('/', 1)[0]))].map(
       type => `/${type}/${anyOperation}`
@@ -29,27 +31,27 @@ export async function terminologyProxy (scope: FastifyInstance, { passageOf }: C
     replyOptions: { getUpstream: () => '' },
     proxyPayloads: false,
     disableRequestLogging: true,
-    undici: carrier as unknown as Dispatcher,
+    undici: dispatcher as unknown as Dispatcher,
     handler: async (request, reply) => {
-      const passage = await passageOf(request)
-      carrier.open(passage)
-      return reply.from(passage.path, {
-        getUpstream: () => passage.upstream.origin,
-        method: passage.method,
-        queryString: () => passage.query,
-        body: passage.body ?? null,
-        ...(passage.body !== undefined && { contentType: passage.headers['content-type'] }),
-        rewriteRequestHeaders: () => passage.headers,
+      const terminologyRequest = await toTerminologyRequest(request)
+      dispatcher.open(terminologyRequest)
+      return reply.from(terminologyRequest.path, {
+        getUpstream: () => terminologyRequest.upstream.origin,
+        method: terminologyRequest.method,
+        queryString: () => terminologyRequest.query,
+        body: terminologyRequest.body ?? null,
+        ...(terminologyRequest.body !== undefined && { contentType: terminologyRequest.headers['content-type'] }),
+        rewriteRequestHeaders: () => terminologyRequest.headers,
         rewriteHeaders: () => ({}),
         // Otherwise a request that fails with 503 would be repeated ten times.
         retryDelay: () => null,
         onResponse: (_, __, response) => {
-          shown(passage, response as unknown as Response).then(
+          toFhirResponse(terminologyRequest, response as unknown as ProxiedResponse).then(
             ({ status, body }) => reply.code(status).type(fhirType).send(body),
             error => reply.send(error)
           )
         },
-        onError: (_, { error }) => reply.send(passage.broken(error.cause as Error))
+        onError: (_, { error }) => reply.send(terminologyRequest.broken(error.cause as Error))
       })
     }
   })
@@ -64,36 +66,36 @@ const anyOperation = ':operation(^\\$.*$)'
  * one on the same host, credential included.
  */
 class ProxyDispatcher {
-  #opened: TerminologyRequest['upstream'] | undefined
+  #upstream: TerminologyRequest['upstream'] | undefined
 
   open ({ upstream }: TerminologyRequest): void {
-    this.#opened = upstream
+    this.#upstream = upstream
   }
 
   request (
     options: Dispatcher.RequestOptions,
     upstreamResponse: Parameters<TerminologyRequest['upstream']['request']>[1]
   ): void {
-    const upstream = this.#opened
-    this.#opened = undefined
+    const upstream = this.#upstream
+    this.#upstream = undefined
     if (upstream === undefined || upstream.origin !== String(options.origin)) throw new Error('no passage leads there')
     upstream.request(options, upstreamResponse)
   }
 }
 
 /** A response in the form of the proxy, before its body has arrived. */
-interface Response extends Pick<Dispatcher.ResponseData, 'statusCode' | 'headers'> { readonly stream: Readable }
+interface ProxiedResponse extends Pick<Dispatcher.ResponseData, 'statusCode' | 'headers'> { readonly stream: Readable }
 
 /** Clients request larger responses about codes in pages. */
 const maxResponseBytes = 16 * 1024 * 1024
 
-async function shown (
-  passage: TerminologyRequest, { statusCode: status, headers, stream }: Response
+async function toFhirResponse (
+  terminologyRequest: TerminologyRequest, { statusCode: status, headers, stream }: ProxiedResponse
 ): Promise<FhirResponse> {
-  return passage.shown({ status, headers, body: await textOf(passage, stream) })
+  return terminologyRequest.shown({ status, headers, body: await readText(terminologyRequest, stream) })
 }
 
-async function textOf (passage: TerminologyRequest, stream: Readable): Promise<string> {
+async function readText (terminologyRequest: TerminologyRequest, stream: Readable): Promise<string> {
   const chunks: Buffer[] = []
   let size = 0
   try {
@@ -103,7 +105,7 @@ async function textOf (passage: TerminologyRequest, stream: Readable): Promise<s
       chunks.push(chunk)
     }
   } catch (error) {
-    throw error instanceof Failure ? error : passage.broken(error as Error)
+    throw error instanceof Failure ? error : terminologyRequest.broken(error as Error)
   }
   const bytes = Buffer.concat(chunks)
   if (!isUtf8(bytes)) throw new Failure('BACKEND_ERROR', { cause: { reason: 'the response is not UTF-8' } })

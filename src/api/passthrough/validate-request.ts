@@ -3,7 +3,7 @@ import { invalidParameter, type QueryPair } from '../../envelope/query.js'
 import type { FhirElement } from '../../mappings/fhir.js'
 import { isElementArray, isElement } from '../../mappings/core/path.js'
 import type { Validate } from '../../tenant-guard/interaction.js'
-import { resourceIn, type FhirRequest } from './fhir-request.js'
+import { requireResource, type FhirRequest } from './fhir-request.js'
 
 /**
  * Whether a resource would be accepted, alone or in Parameters:
@@ -11,19 +11,19 @@ import { resourceIn, type FhirRequest } from './fhir-request.js'
  * tenant reads.
  * @throws {Failure} BAD_REQUEST
  */
-export function validate (request: FhirRequest, { type }: { readonly type: string }): Validate {
+export function parseValidateRequest (request: FhirRequest, { type }: { readonly type: string }): Validate {
   const { resource, parameters } = isParameters(request.body)
-    ? partsOf(request.body)
+    ? splitParameters(request.body)
     : { resource: request.body, parameters: [] }
   for (const parameter of [...request.query, ...parameters]) requireKnown(parameter)
-  return { kind: 'validate', type, resource: resourceIn({ body: resource }, type) }
+  return { kind: 'validate', type, resource: requireResource({ body: resource }, type) }
 }
 
 function isParameters (body: unknown): body is FhirElement {
   return isElement(body) && body.resourceType === 'Parameters'
 }
 
-function partsOf ({ parameter = [] }: FhirElement): {
+function splitParameters ({ parameter = [] }: FhirElement): {
   readonly resource: unknown
   readonly parameters: readonly QueryPair[]
 } {
@@ -33,11 +33,11 @@ function partsOf ({ parameter = [] }: FhirElement): {
   const others = parts.filter(({ name }) => name !== 'resource')
   return {
     resource: resources[0]!.resource,
-    parameters: others.map(({ name, valueCode }) => [textOf(name), textOf(valueCode)])
+    parameters: others.map(({ name, valueCode }) => [toText(name), toText(valueCode)])
   }
 }
 
-const textOf = (value: unknown): string => typeof value === 'string' ? value : ''
+const toText = (value: unknown): string => typeof value === 'string' ? value : ''
 
 /** Both are checked alike: as content that would be written. */
 const modes = new Set(['create', 'update'])

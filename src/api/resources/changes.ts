@@ -1,5 +1,5 @@
 import { Failure, fieldIssue, type Issue } from '../../envelope/failures.js'
-import { namesIn, applyPatch } from '../../envelope/json-patch.js'
+import { listChangedNames, applyPatch } from '../../envelope/json-patch.js'
 import { deepEqual } from '../../mappings/core/element.js'
 import { isElement } from '../../mappings/core/path.js'
 
@@ -9,18 +9,18 @@ type Changes = Readonly<Record<string, unknown>>
 /**
  * The fields that a PATCH body names, and their new values. The body decides which kind it is, not the header: an array
  * is a JSON Patch (RFC 6902), an object is a merge (RFC 7396).
- * @param shown the resource as the client sees it
+ * @param current the resource as the client sees it
  * @throws {Failure} BAD_REQUEST, VALIDATION_ERROR
  */
-export function changesOf (body: unknown, shown: Readonly<Record<string, unknown>>): Changes {
-  if (Array.isArray(body)) return patchedFields(body, shown)
+export function parseChanges (body: unknown, current: Readonly<Record<string, unknown>>): Changes {
+  if (Array.isArray(body)) return computePatchedFields(body, current)
   if (!isElement(body)) {
     throw new Failure('BAD_REQUEST', {
       message: 'Send an object with the fields to change, or an array of JSON Patch operations.'
     })
   }
   return Object.fromEntries(
-    Object.entries(body).map(([name, value]) => [name, value === null ? null : merged(shown[name], value)])
+    Object.entries(body).map(([name, value]) => [name, value === null ? null : applyMergePatch(current[name], value)])
   )
 }
 
@@ -28,19 +28,19 @@ export function changesOf (body: unknown, shown: Readonly<Record<string, unknown
  * The same changes with null for a field, and nothing for a member, in which they left an object empty, since FHIR has
  * no empty objects. An empty object that was sent in place of something else, such as a text, remains an error.
  */
-export function withoutClearedFields (changes: Changes, body: unknown, shown: Changes): Changes {
+export function withoutClearedFields (changes: Changes, body: unknown, current: Changes): Changes {
   const sent = isElement(body) ? body : {}
   return Object.fromEntries(
-    Object.entries(changes).map(([name, value]) => [name, filledParts(value, shown[name], sent[name]) ?? null])
+    Object.entries(changes).map(([name, value]) => [name, removeEmptyParts(value, current[name], sent[name]) ?? null])
   )
 }
 
-function filledParts (value: unknown, shown: unknown, sent: unknown): unknown {
-  const isCleared = shown === undefined && isElement(sent) && Object.keys(sent).length > 0
-  if (!isElement(value) || !(isCleared || isElement(shown))) return value
-  const [before, change] = [shown, sent].map(part => isElement(part) ? part : {}) as [Changes, Changes]
+function removeEmptyParts (value: unknown, current: unknown, sent: unknown): unknown {
+  const isCleared = current === undefined && isElement(sent) && Object.keys(sent).length > 0
+  if (!isElement(value) || !(isCleared || isElement(current))) return value
+  const [before, change] = [current, sent].map(part => isElement(part) ? part : {}) as [Changes, Changes]
   const members = Object.entries(value)
-    .map(([name, member]) => [name, filledParts(member, before[name], change[name])] as const)
+    .map(([name, member]) => [name, removeEmptyParts(member, before[name], change[name])] as const)
     .filter(([, member]) => member !== undefined)
   return members.length === 0 ? undefined : Object.fromEntries(members)
 }
@@ -57,13 +57,13 @@ export function requireUnchanged (body: unknown, version: string | undefined): v
 }
 
 /** RFC 7396 below a field, except that the names of an old code or unit are removed with it. */
-function merged (before: unknown, change: unknown): unknown {
+function applyMergePatch (before: unknown, change: unknown): unknown {
   if (!isElement(change)) return change
   const known = isElement(before) ? before : {}
-  const outdated = namesOfOld(known, change)
+  const outdated = listOutdatedNames(known, change)
   const stored = Object.fromEntries(Object.entries(known).filter(([name]) => !outdated.includes(name)))
   const members = Object.entries(change).map(
-    ([name, value]) => [name, value === null ? undefined : merged(stored[name], value)] as const
+    ([name, value]) => [name, value === null ? undefined : applyMergePatch(stored[name], value)] as const
   )
   return Object.fromEntries(
     Object.entries({ ...stored, ...Object.fromEntries(members) }).filter(([, value]) => value !== undefined)
@@ -74,7 +74,7 @@ function merged (before: unknown, change: unknown): unknown {
  * The text of a code, and of a quantity the code next to its unit or the unit next to its code: unchanged, they would
  * describe another code or unit.
  */
-function namesOfOld (known: Changes, change: Changes): readonly string[] {
+function listOutdatedNames (known: Changes, change: Changes): readonly string[] {
   const isReplaced = (name: string): boolean =>
     known[name] !== undefined &&
     change[name] !== undefined &&
@@ -91,13 +91,13 @@ function namesOfOld (known: Changes, change: Changes): readonly string[] {
  * patch names, where a merge removes it.
  * @param changed the fields that the patch changed, as they are now
  */
-export function staleNameWarnings (body: unknown, shown: Changes, changed: Changes): Issue[] {
+export function buildStaleNameWarnings (body: unknown, current: Changes, changed: Changes): Issue[] {
   if (!Array.isArray(body)) return []
   const written = body.flatMap(({ op, path }) => op === 'test' || op === 'remove' ? [] : [String(path)])
   const isWritten = (pointer: string): boolean =>
     written.some(path => pointer === path || pointer.startsWith(`${path}/`))
   return Object.entries(changed)
-    .flatMap(([name, value]) => staleNames({ before: shown[name], after: value, path: name, pointer: `/${name}` }))
+    .flatMap(([name, value]) => findStaleNames({ before: current[name], after: value, path: name, pointer: `/${name}` }))
     .filter(({ pointer }) => !isWritten(pointer))
     .map(({ path }) => ({
       ...fieldIssue(path, 'names what was there before; the patch left it next to what is new', 'informational'),
@@ -106,35 +106,35 @@ export function staleNameWarnings (body: unknown, shown: Changes, changed: Chang
 }
 
 /** A place of a record before and after a change, as a path of errors and as a JSON Pointer. */
-interface Place { readonly path: string, readonly pointer: string }
+interface FieldPath { readonly path: string, readonly pointer: string }
 
-function staleNames (
-  { before, after, path, pointer }: Place & { readonly before: unknown, readonly after: unknown }
-): readonly Place[] {
+function findStaleNames (
+  { before, after, path, pointer }: FieldPath & { readonly before: unknown, readonly after: unknown }
+): readonly FieldPath[] {
   if (Array.isArray(before) && Array.isArray(after)) {
     // Which item is which is clear only where none was added or removed.
     if (before.length !== after.length) return []
     return before.flatMap((item, at) =>
-      staleNames({ before: item, after: after[at], path: `${path}[${at}]`, pointer: `${pointer}/${at}` })
+      findStaleNames({ before: item, after: after[at], path: `${path}[${at}]`, pointer: `${pointer}/${at}` })
     )
   }
   if (!isElement(before) || !isElement(after)) return []
   const isChanged = (name: string): boolean => !deepEqual(after[name], before[name])
   const change = Object.fromEntries(Object.entries(after).filter(([name]) => isChanged(name)))
   // A text that repeats the display follows it, and a system has units and codes besides the old one.
-  const stale = namesOfOld(before, change)
+  const stale = listOutdatedNames(before, change)
     .filter(name => typeof after[name] === 'string' && !isChanged(name) && name !== 'system')
     .filter(name => name !== 'text' || (after.text !== after.display && !isChanged('display')))
   return [
     ...stale.map(name => ({ path: `${path}.${name}`, pointer: `${pointer}/${name}` })),
     ...Object.entries(after).flatMap(([name, value]) =>
-      staleNames({ before: before[name], after: value, path: `${path}.${name}`, pointer: `${pointer}/${name}` }))
+      findStaleNames({ before: before[name], after: value, path: `${path}.${name}`, pointer: `${pointer}/${name}` }))
   ]
 }
 
-function patchedFields (body: readonly unknown[], before: Readonly<Record<string, unknown>>): Changes {
+function computePatchedFields (body: readonly unknown[], before: Readonly<Record<string, unknown>>): Changes {
   const after = applyPatch(body, before)
   if (!isElement(after)) throw new Failure('BAD_REQUEST', { message: 'The result of a JSON Patch must be an object.' })
-  const names = namesIn(body).filter(name => Object.hasOwn(before, name) || Object.hasOwn(after, name))
+  const names = listChangedNames(body).filter(name => Object.hasOwn(before, name) || Object.hasOwn(after, name))
   return Object.fromEntries(names.map(name => [name, after[name] ?? null]))
 }

@@ -1,34 +1,34 @@
 import { isValidId, typePattern, withArticle } from '../../fhir/names.js'
 import { singleValueKinds, valueForms, type Filter } from '../../mappings/core/filter.js'
 import { searchDate } from '../../mappings/core/formats.js'
-import { beginsWithSpace, spaceError } from '../../envelope/query.js'
-import { textCode, textSystem } from '../../mappings/datatypes/concept.js'
-import { localReference } from '../../mappings/datatypes/reference.js'
+import { startsWithSpace, spaceError } from '../../envelope/query.js'
+import { toTextCode, textSystem } from '../../mappings/datatypes/concept.js'
+import { parseLocalReference } from '../../mappings/datatypes/reference.js'
 import type { FhirElement } from '../../mappings/fhir.js'
 import { isElement, itemsAt } from '../../mappings/core/path.js'
-import { escaped } from '../../fhir/search-escaping.js'
+import { escapeSearchValue } from '../../fhir/search-escaping.js'
 import type { SearchParameter } from '../../tenant-guard/interaction.js'
 
 /** The error in a filter's value, as a message that never repeats the value; undefined when it is valid. */
 export function validateFilterValue (filter: Filter, modifier: string | undefined, value: string): string | undefined {
-  const parts = modifier === 'text' ? [value] : values(filter, value)
+  const parts = modifier === 'text' ? [value] : splitValues(filter, value)
   if (parts.some(part => part.trim() === '')) {
     return parts.length > 1 ? 'expected a value before and after each comma' : 'expected a value'
   }
-  if (parts.some(beginsWithSpace)) return spaceError
+  if (parts.some(startsWithSpace)) return spaceError
   if (modifier === 'text') return undefined
-  if (filter.byWords && wordsOf(value).length > maxWords) return `expected at most ${maxWords} words`
+  if (filter.byWords && splitWords(value).length > maxWords) return `expected at most ${maxWords} words`
   const validateParts = (each: (part: string) => boolean, message: string) =>
-    values(filter, value).every(each) ? undefined : message
+    splitValues(filter, value).every(each) ? undefined : message
   switch (filter.kind) {
     case 'boolean':
       return validateParts(part => part === 'true' || part === 'false', 'expected true or false')
     case 'date':
     case 'from':
     case 'until':
-      return searchDate.isValid(value) ? undefined : dateError(value)
+      return searchDate.isValid(value) ? undefined : formatDateError(value)
     case 'reference':
-      return validateParts(part => isId(filter, part) || isCanonical(filter, part), expectedId(filter))
+      return validateParts(part => isId(filter, part) || isCanonical(filter, part), formatExpectedId(filter))
     case 'quantity':
     case 'number':
       return validateParts(
@@ -42,7 +42,7 @@ export function validateFilterValue (filter: Filter, modifier: string | undefine
   }
 }
 
-function dateError (value: string): string {
+function formatDateError (value: string): string {
   // A plus sign in a query is a space.
   if (/:\d\d(?:\.\d+)? \d\d:\d\d$/.test(value)) return 'write the + before the zone as %2B'
   if (/:60(?:\D|$)/.test(value)) return 'servers cannot search by a leap second; use the second before or after it'
@@ -61,37 +61,37 @@ function mayBeStored ({ codes, aliases = {}, paths }: Filter, part: string): boo
  * A filter as FHIR's search parameters: http://hl7.org/fhir/R4/search.html. A comma separates values, any of which may
  * match; in text it is just a comma. Characters with a meaning in FHIR (`\ , | $`) are escaped in the values.
  */
-export function parametersOf (filter: Filter, modifier: string | undefined, value: string): SearchParameter[] {
-  if (modifier === 'text') return [[`${filter.param}:text`, escaped(value)]]
-  if (filter.byWords) return wordParameters(filter, value)
-  return [[filter.param, values(filter, value).map(part => written(filter, part)).join(',')]]
+export function toSearchParameters (filter: Filter, modifier: string | undefined, value: string): SearchParameter[] {
+  if (modifier === 'text') return [[`${filter.param}:text`, escapeSearchValue(value)]]
+  if (filter.byWords) return toWordParameters(filter, value)
+  return [[filter.param, splitValues(filter, value).map(part => toSearchValue(filter, part)).join(',')]]
 }
 
 /**
  * One condition for each word, all of which must hold: an element begins with the word, or with words before it up to
  * it, since one element may hold several (`Mary Ann`). FHIR compares only the start of an element.
  */
-function wordParameters ({ param }: Filter, value: string): SearchParameter[] {
-  const words = wordsOf(value)
+function toWordParameters ({ param }: Filter, value: string): SearchParameter[] {
+  const words = splitWords(value)
   return words.map(({ end }, last) => {
     const ends = words.slice(0, last + 1).map(({ start }) => value.slice(start, end))
-    return [param, ends.map(escaped).join(',')]
+    return [param, ends.map(escapeSearchValue).join(',')]
   })
 }
 
 const maxWords = 20
 
-const wordsOf = (value: string): Array<{ readonly start: number; readonly end: number }> =>
+const splitWords = (value: string): Array<{ readonly start: number; readonly end: number }> =>
   [...value.matchAll(/\S+/g)].map(({ 0: word, index }) => ({ start: index, end: index + word.length }))
 
-function written (filter: Filter, part: string): string {
+function toSearchValue (filter: Filter, part: string): string {
   switch (filter.kind) {
     case 'from': return `ge${part}`
     case 'until': return `le${part}`
-    case 'reference': return isCanonical(filter, part) ? escapedParts(part) : withType(filter, part)
-    case 'token': return token(filter, part)
-    case 'quantity': return escapedParts(part)
-    default: return escaped(part)
+    case 'reference': return isCanonical(filter, part) ? escapeParts(part) : withType(filter, part)
+    case 'token': return toTokenValue(filter, part)
+    case 'quantity': return escapeParts(part)
+    default: return escapeSearchValue(part)
   }
 }
 
@@ -99,16 +99,16 @@ function written (filter: Filter, part: string): string {
  * `code` or `system|code`: the first bar separates them, any other belongs to the code. A bar behind what is no URI may
  * belong to the code too, and text may have a code of its own.
  */
-function token (filter: Filter, part: string): string {
-  if (filter.prefix !== undefined) return filter.prefix + escaped(part)
-  const code = unaliased(filter, part)
+function toTokenValue (filter: Filter, part: string): string {
+  if (filter.prefix !== undefined) return filter.prefix + escapeSearchValue(part)
+  const code = resolveAlias(filter, part)
   const bar = code.indexOf('|')
-  const sent = bar < 0 ? escaped(code) : `${escaped(code.slice(0, bar))}|${escaped(code.slice(bar + 1))}`
+  const sent = bar < 0 ? escapeSearchValue(code) : `${escapeSearchValue(code.slice(0, bar))}|${escapeSearchValue(code.slice(bar + 1))}`
   if (filter.codes !== undefined || ofSystem.test(part)) return sent
-  const ofText = textCode(part)
+  const ofText = toTextCode(part)
   const others = [
-    ...bar < 0 ? [] : [escaped(part)],
-    ...ofText === part ? [] : [`${escaped(textSystem)}|${escaped(ofText)}`]
+    ...bar < 0 ? [] : [escapeSearchValue(part)],
+    ...ofText === part ? [] : [`${escapeSearchValue(textSystem)}|${escapeSearchValue(ofText)}`]
   ]
   return [sent, ...others].join(',')
 }
@@ -117,45 +117,45 @@ function token (filter: Filter, part: string): string {
 const ofSystem = /^[A-Za-z][A-Za-z\d+.-]*:[^\s|]*\|/
 
 /** The code that another spelling, or a word for a coding, stands for. */
-function unaliased ({ aliases = {} }: Filter, part: string): string {
+function resolveAlias ({ aliases = {} }: Filter, part: string): string {
   const alias = Object.hasOwn(aliases, part) ? aliases[part] : part
   return String(isElement(alias) ? alias.code : alias)
 }
 
 /** A value in which bars keep their meaning: before the unit of a quantity, before the version of a canonical. */
-export const escapedParts = (text: string): string => text.split('|').map(escaped).join('|')
+export const escapeParts = (text: string): string => text.split('|').map(escapeSearchValue).join('|')
 
 /** Whether a record meets a filter that R4 has no search parameter for. */
 export function isMet (filter: Filter, value: string, record: FhirElement): boolean {
-  const elements = (filter.paths ?? []).flatMap(path => valuesAt(record, path.split('.')))
-  return values(filter, value).some(part => elements.some(element => matches(filter, part, element)))
+  const elements = (filter.paths ?? []).flatMap(path => collectValues(record, path.split('.')))
+  return splitValues(filter, value).some(part => elements.some(element => matchesElement(filter, part, element)))
 }
 
-function valuesAt (value: unknown, names: readonly string[]): unknown[] {
-  if (Array.isArray(value)) return value.flatMap(item => valuesAt(item, names))
+function collectValues (value: unknown, names: readonly string[]): unknown[] {
+  if (Array.isArray(value)) return value.flatMap(item => collectValues(item, names))
   const [name, ...others] = names
   if (name === undefined) return [value]
-  return isElement(value) && value[name] !== undefined ? valuesAt(value[name], others) : []
+  return isElement(value) && value[name] !== undefined ? collectValues(value[name], others) : []
 }
 
-function matches (filter: Filter, part: string, element: unknown): boolean {
-  if (!isElement(element)) return typeof element !== 'object' && String(element) === unaliased(filter, part)
+function matchesElement (filter: Filter, part: string, element: unknown): boolean {
+  if (!isElement(element)) return typeof element !== 'object' && String(element) === resolveAlias(filter, part)
   if (filter.kind === 'reference') {
-    return withType(filter, part).split(',').includes(localReference(element.reference) ?? '')
+    return withType(filter, part).split(',').includes(parseLocalReference(element.reference) ?? '')
   }
-  if (filter.kind === 'string') return folded(String(element.display ?? '')).startsWith(folded(part))
+  if (filter.kind === 'string') return foldText(String(element.display ?? '')).startsWith(foldText(part))
   const codings = element.coding === undefined ? [element] : itemsAt(element, 'coding').filter(isElement)
-  const code = unaliased(filter, part)
+  const code = resolveAlias(filter, part)
   if (codings.some(coding => coding.code === code || `${coding.system}|${coding.code}` === code)) return true
   const words = [element.text, ...codings.map(({ display }) => display)].filter(text => typeof text === 'string')
-  return codings.every(coding => coding.code === undefined) && words.some(text => textCode(text) === textCode(part))
+  return codings.every(coding => coding.code === undefined) && words.some(text => toTextCode(text) === toTextCode(part))
 }
 
 /** A text without case and accents, as servers compare texts. */
-const folded = (text: string): string => text.normalize('NFKD').replace(/\p{M}/gu, '').toLowerCase().trim()
+const foldText = (text: string): string => text.normalize('NFKD').replace(/\p{M}/gu, '').toLowerCase().trim()
 
 /** The values of a list. A comma inside a code is sent as `\,`, the one escape that the simple form has. */
-function values ({ kind }: Filter, value: string): string[] {
+function splitValues ({ kind }: Filter, value: string): string[] {
   if (singleValueKinds.has(kind)) return [value]
   return value.split(/(?<!\\),/).map(part => part.replaceAll('\\,', ','))
 }
@@ -170,7 +170,7 @@ function withType ({ types = [] }: Filter, part: string): string {
   return types.map(type => `${type}/${part}`).join(',')
 }
 
-function expectedId ({ types = [], canonicalOf }: Filter): string {
+function formatExpectedId ({ types = [], canonicalOf }: Filter): string {
   const main = types[0] === undefined ? 'expected an id' : `expected the id of ${withArticle(types[0])}`
   return `${main}${types.length > 1 ? ', or Type/id' : ''}${canonicalOf === undefined ? '' : ', or its canonical URL'}`
 }

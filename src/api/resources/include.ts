@@ -1,11 +1,11 @@
 import { fieldIssue, type Issue } from '../../envelope/failures.js'
-import { suggestion } from '../../envelope/nearest.js'
+import { formatSuggestion } from '../../envelope/nearest.js'
 import { typePattern, withArticle } from '../../fhir/names.js'
 import type { Caller } from '../../keys/caller.js'
 import { may, requireScope } from '../../keys/scopes.js'
 import type { Mapping } from '../../mappings/core/mapping.js'
-import { referenceParametersTo, referencePath } from '../../mappings/r4/search-parameters.js'
-import { referrersTo } from '../../mappings/relations.js'
+import { listReferenceParametersTo, findReferencePath } from '../../mappings/r4/search-parameters.js'
+import { listReferrers } from '../../mappings/relations.js'
 import type { Include } from '../../tenant-guard/interaction.js'
 import { isTenantType } from '../../fhir/resource-types.js'
 import { parseQuery, invalidParameter } from '../../envelope/query.js'
@@ -17,8 +17,8 @@ export interface Relation {
 }
 
 /** The groups whose records can be included with one of this group, by their names in the URL. */
-export function reverseIncludes (mapping: Mapping, mappings: readonly Mapping[]): ReadonlyMap<string, Relation> {
-  return new Map(referrersTo(mapping, mappings).map(({ mapping: { path, type }, mapping, parameters }) =>
+export function buildRelations (mapping: Mapping, mappings: readonly Mapping[]): ReadonlyMap<string, Relation> {
+  return new Map(listReferrers(mapping, mappings).map(({ mapping: { path, type }, mapping, parameters }) =>
     [path, { mapping, includes: parameters.map(parameter => ({ direction: 'revinclude', type, parameter })) }]))
 }
 
@@ -35,7 +35,7 @@ export type IncludeRequest = (
 /** The groups that a client may name. */
 interface Groups {
   /** Those whose records refer to this group, called only where they are needed. */
-  readonly relationsOf: () => ReadonlyMap<string, Relation>
+  readonly getRelations: () => ReadonlyMap<string, Relation>
   readonly isGroup: (name: string) => boolean
 }
 
@@ -58,7 +58,7 @@ export function parseInclude (mapping: Mapping, groups: Groups, search: string):
  * wherever they are read.
  * @throws {Failure} INSUFFICIENT_SCOPE
  */
-export function openRelations (
+export function authorizeIncludes (
   caller: Caller,
   { type }: Mapping,
   request: IncludeRequest | undefined
@@ -74,16 +74,16 @@ export function openRelations (
     includes: relations.flatMap(({ includes }) => includes),
     warnings: [
       ...request.warnings,
-      ...closed.map(({ mapping: { path } }) => addsNothing('include', `this key may not read ${path}`, 'forbidden'))
+      ...closed.map(({ mapping: { path } }) => buildUnusedWarning('include', `this key may not read ${path}`, 'forbidden'))
     ]
   }
 }
 
-function parseSimpleInclude ({ type }: Mapping, { relationsOf, isGroup }: Groups, value: string): IncludeRequest {
-  const relations = relationsOf()
+function parseSimpleInclude ({ type }: Mapping, { getRelations, isGroup }: Groups, value: string): IncludeRequest {
+  const relations = getRelations()
   const names = [...new Set(value.split(','))]
   const unknown = names.find(name => !relations.has(name) && !isGroup(name))
-  if (unknown !== undefined) throw unknownName(relations, unknown)
+  if (unknown !== undefined) throw unknownRelation(relations, unknown)
   const requested = names.flatMap(name => relations.get(name) ?? [])
   const emptyLists = names.filter(name => !relations.has(name))
   return {
@@ -91,13 +91,13 @@ function parseSimpleInclude ({ type }: Mapping, { relationsOf, isGroup }: Groups
     relations: requested,
     emptyLists,
     includes: requested.flatMap(({ includes }) => includes),
-    warnings: emptyLists.map(name => addsNothing('include', `no records of ${name} refer to ${withArticle(type)}`))
+    warnings: emptyLists.map(name => buildUnusedWarning('include', `no records of ${name} refer to ${withArticle(type)}`))
   }
 }
 
-function unknownName (relations: ReadonlyMap<string, Relation>, name: string): Error {
+function unknownRelation (relations: ReadonlyMap<string, Relation>, name: string): Error {
   const names = [...relations.keys()]
-  const meant = suggestion(name, names)
+  const meant = formatSuggestion(name, names)
   return invalidParameter(
     'include',
     meant === ''
@@ -114,16 +114,16 @@ function parseFhirInclude (mapping: Mapping, pairs: ReadonlyArray<readonly [stri
     const position = ++values[name as keyof typeof values]
     if (read[i] !== undefined) return []
     const reference = name === '_include' ? `${mapping.type} has no such reference` : `no such reference leads to ${withArticle(mapping.type)}`
-    return [addsNothing(name, `value ${position}: ${reference} that can be followed here`)]
+    return [buildUnusedWarning(name, `value ${position}: ${reference} that can be followed here`)]
   })
   return {
     form: 'fhir',
-    includes: [...new Map(includes.map(include => [wayOf(include, mapping), include])).values()],
+    includes: [...new Map(includes.map(include => [toIncludeKey(include, mapping), include])).values()],
     warnings
   }
 }
 
-const addsNothing = (name: string, reason: string, code = 'not-supported'): Issue =>
+const buildUnusedWarning = (name: string, reason: string, code = 'not-supported'): Issue =>
   ({ ...fieldIssue(name, `${reason}, so it adds nothing`, code), severity: 'warning' })
 
 /** Clients use both names for the same reference, on every type; each type may lack one of them. */
@@ -134,17 +134,17 @@ const includeForm = new RegExp(`^(${typePattern}):([A-Za-z][A-Za-z-]*)(?::(${typ
 /** The references of one value; undefined for one that a record of this type cannot have. */
 function readInclude (mapping: Mapping, name: string, value: string): Include[] | undefined {
   const [, type, parameter, target] = includeForm.exec(value) ?? []
-  if (type === undefined || parameter === undefined) throw notUnderstood(mapping, name)
+  if (type === undefined || parameter === undefined) throw invalidInclude(mapping, name)
   const direction = name === '_include' ? 'include' : 'revinclude'
   const isOfType = direction === 'include' ? type === mapping.type : isTenantType(type)
   const isTarget = (target: string) => direction === 'include' ? isTenantType(target) : target === mapping.type
   if (!isOfType || (target !== undefined && !isTarget(target))) return undefined
-  if (referencePath(type, parameter) !== undefined) {
+  if (findReferencePath(type, parameter) !== undefined) {
     return [{ direction, type, parameter, ...(direction === 'include' && target !== undefined && { target }) }]
   }
-  if (Object.hasOwn(otherName, parameter) && referencePath(type, otherName[parameter]!) !== undefined) return []
+  if (Object.hasOwn(otherName, parameter) && findReferencePath(type, otherName[parameter]!) !== undefined) return []
   if (target !== undefined || !isTarget(parameter)) return undefined
-  const leading = parametersTo(type, parameter)
+  const leading = listReferenceParameters(type, parameter)
   if (leading.length === 0) return undefined
   return leading.map(found => ({
     direction,
@@ -155,12 +155,12 @@ function readInclude (mapping: Mapping, name: string, value: string): Include[] 
 }
 
 /** The parameters of a type that may lead to another, each reference by one of them. */
-function parametersTo (type: string, target: string): string[] {
-  const leading = referenceParametersTo(type, target)
-  return [...new Map(leading.map(name => [withoutType(referencePath(type, name)!, target), name])).values()]
+function listReferenceParameters (type: string, target: string): string[] {
+  const leading = listReferenceParametersTo(type, target)
+  return [...new Map(leading.map(name => [withoutType(findReferencePath(type, name)!, target), name])).values()]
 }
 
-function notUnderstood ({ type }: Mapping, name: string): Error {
+function invalidInclude ({ type }: Mapping, name: string): Error {
   const expected =
     name === '_include'
       ? `${type}:parameter, a search parameter of ${type} in R4, or ${type}:Type`
@@ -169,9 +169,9 @@ function notUnderstood ({ type }: Mapping, name: string): Error {
 }
 
 /** `Observation:patient` is `Observation:subject` where that is a Patient, so back from a Patient both are the same. */
-function wayOf ({ direction, type, parameter, target }: Include, mapping: Mapping): string {
+function toIncludeKey ({ direction, type, parameter, target }: Include, mapping: Mapping): string {
   if (direction === 'include') return `${type}:${parameter}:${target ?? ''}`
-  return `${type} ${withoutType(referencePath(type, parameter)!, mapping.type)}`
+  return `${type} ${withoutType(findReferencePath(type, parameter)!, mapping.type)}`
 }
 
 const withoutType = (path: string, type: string): string => path.replaceAll(`.where(resolve() is ${type})`, '')

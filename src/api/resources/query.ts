@@ -1,11 +1,11 @@
 import { Failure, fieldIssue } from '../../envelope/failures.js'
-import { suggestion } from '../../envelope/nearest.js'
-import { maxIds, maxValueLength, parseCount, parseQuery, safeName, invalidParameter, type PageSize } from '../../envelope/query.js'
-import { conflictingFilters, dateParameter, noParameter, singleValueKinds, type Filter, type Filters } from '../../mappings/core/filter.js'
+import { formatSuggestion } from '../../envelope/nearest.js'
+import { maxIds, maxValueLength, parseCount, parseQuery, toSafeName, invalidParameter, type PageSize } from '../../envelope/query.js'
+import { listConflictingFilters, getDateParameter, noParameter, singleValueKinds, type Filter, type Filters } from '../../mappings/core/filter.js'
 import type { Mapping } from '../../mappings/core/mapping.js'
 import { maxCursor } from '../../tenant-guard/cursor.js'
 import type { SearchParameter } from '../../tenant-guard/interaction.js'
-import { parametersOf, validateFilterValue } from './filter-value.js'
+import { toSearchParameters, validateFilterValue } from './filter-value.js'
 
 /** A search as a client requested it, ready for the guard. */
 export interface Query {
@@ -34,19 +34,19 @@ const oneValue: Values = { takesSeveral: () => false, takesIds: () => false }
  * the resource, each at most once. Any other parameter is refused.
  * @throws {Failure} UNKNOWN_FILTER, BAD_REQUEST
  */
-export function readSearch (mapping: Mapping, search: string): Query {
+export function readSimpleSearch (mapping: Mapping, search: string): Query {
   const query = parseQueryPairs(search, {
-    takesSeveral: name => takesSeveral(mapping, name),
-    takesIds: name => filterNamed(mapping, name)?.kind === 'reference'
+    takesSeveral: name => acceptsMultipleValues(mapping, name),
+    takesIds: name => findFilter(mapping, name)?.kind === 'reference'
   })
   const filters = [...query].filter(([name]) => !['count', 'cursor', 'sort'].includes(name))
-  const isChecked = ([name]: readonly [string, string]): boolean => filterNamed(mapping, name)?.paths !== undefined
+  const isChecked = ([name]: readonly [string, string]): boolean => findFilter(mapping, name)?.paths !== undefined
   const conditions = filters.filter(isChecked)
   for (const [name, value] of conditions) readFilter(mapping, name, value)
   const parameters = filters
     .filter(pair => !isChecked(pair))
     .flatMap(([name, value]) => readFilter(mapping, name, value))
-  refuseRivals(mapping, query)
+  rejectConflictingFilters(mapping, query)
   const sort = query.get('sort')
   const cursor = query.get('cursor')
   const count = query.get('count')
@@ -69,11 +69,11 @@ export function parseQueryPairs (
   { takesSeveral, takesIds }: Values = oneValue
 ): ReadonlyMap<string, string> {
   const pairs = new Map<string, string>()
-  const max = (name: string): number => (name === 'cursor' ? maxCursor : takesIds(name) ? maxIds : maxValueLength)
-  for (const [name, value] of parseQuery(search, max)) {
+  const getMaxLength = (name: string): number => (name === 'cursor' ? maxCursor : takesIds(name) ? maxIds : maxValueLength)
+  for (const [name, value] of parseQuery(search, getMaxLength)) {
     if (pairs.has(name)) {
       throw invalidParameter(
-        safeName(name),
+        toSafeName(name),
         takesSeveral(name)
           ? 'is given twice; send it once with its values separated by commas, any of which may match'
           : 'is given twice; it takes only one value'
@@ -85,30 +85,30 @@ export function parseQueryPairs (
 }
 
 /** A text by `:text` is one value, even with commas in it, and both true and false would be no filter. */
-function takesSeveral (mapping: Mapping, name: string): boolean {
-  const filter = filterNamed(mapping, name)
+function acceptsMultipleValues (mapping: Mapping, name: string): boolean {
+  const filter = findFilter(mapping, name)
   return filter !== undefined && !singleValueKinds.has(filter.kind) && filter.kind !== 'boolean'
 }
 
 function readFilter (mapping: Mapping, name: string, value: string): SearchParameter[] {
   const [plain = '', modifier, ...more] = name.split(':')
-  const filter = filterNamed(mapping, plain)
+  const filter = findFilter(mapping, plain)
   if (filter === undefined || more.length > 0) throw unknownFilter(mapping, plain, name)
   if (modifier !== undefined && !(modifier === 'text' && filter.hasText)) {
     throw invalidParameter(
-      safeName(name),
+      toSafeName(name),
       filter.hasText ? `the only modifier of this filter is ${plain}:text` : 'this filter has no modifiers'
     )
   }
   const error = validateFilterValue(filter, modifier, value)
-  if (error !== undefined) throw invalidParameter(safeName(name), error)
-  return parametersOf(filter, modifier, value)
+  if (error !== undefined) throw invalidParameter(toSafeName(name), error)
+  return toSearchParameters(filter, modifier, value)
 }
 
-function refuseRivals ({ filters }: Mapping, query: ReadonlyMap<string, string>): void {
+function rejectConflictingFilters ({ filters }: Mapping, query: ReadonlyMap<string, string>): void {
   for (const name of query.keys()) {
     const rivals = Object.hasOwn(filters, name)
-      ? conflictingFilters(filters, name).filter(other => query.has(other))
+      ? listConflictingFilters(filters, name).filter(other => query.has(other))
       : []
     if (rivals.length > 0) {
       throw invalidParameter(name, `cannot be combined with ${rivals.join(' or ')}, because both limit the same dates`)
@@ -122,23 +122,23 @@ const commonFilters: Filters = {
 }
 
 /** A filter by a name that may be anything at all, such as `constructor`. */
-function filterNamed ({ filters }: Mapping, name: string): Filter | undefined {
+function findFilter ({ filters }: Mapping, name: string): Filter | undefined {
   return [commonFilters, filters].find(known => Object.hasOwn(known, name))?.[name]
 }
 
 function unknownFilter (mapping: Mapping, plain: string, name: string): Failure {
   const names = [...Object.keys(mapping.filters), ...Object.keys(commonFilters), 'count', 'cursor', 'sort']
-  const message = `no such filter${suggestion(plain, names, `; the filters are ${names.join(', ')}`)}`
+  const message = `no such filter${formatSuggestion(plain, names, `; the filters are ${names.join(', ')}`)}`
   return new Failure('UNKNOWN_FILTER', {
-    message: `${safeName(name)}: ${message}`,
-    issues: [fieldIssue(safeName(name), message, 'not-supported')]
+    message: `${toSafeName(name)}: ${message}`,
+    issues: [fieldIssue(toSafeName(name), message, 'not-supported')]
   })
 }
 
 function readSort (mapping: Mapping, value: string): SearchParameter {
   const keys = value.split(',').map(key => {
     const name = key.replace(/^-/, '')
-    const param = name === 'date' ? dateParameter(mapping.filters) : filterNamed(mapping, name)?.param
+    const param = name === 'date' ? getDateParameter(mapping.filters) : findFilter(mapping, name)?.param
     if (param === undefined || param === noParameter) {
       throw invalidParameter('sort', 'expected date or the name of a filter, with the prefix - for descending order')
     }

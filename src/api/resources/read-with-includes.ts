@@ -1,11 +1,11 @@
-import { incompleteEntry } from '../../envelope/operation-outcome.js'
+import { buildIncompleteEntry } from '../../envelope/operation-outcome.js'
 import { maxIssues, type Issue } from '../../envelope/failures.js'
 import type { StoredResource } from '../../mappings/fhir.js'
-import { meaningWarnings } from '../../mappings/core/meaning.js'
+import { listMeaningWarnings } from '../../mappings/core/meaning.js'
 import { incompleteLists } from '../../mappings/relations.js'
 import type { Include } from '../../tenant-guard/interaction.js'
 import type { Related } from '../../tenant-guard/guard.js'
-import { closedTypesNote } from '../../tenant-guard/reads/includes.js'
+import { formatClosedTypesNote } from '../../tenant-guard/reads/includes.js'
 import type { IncludeRequest, Relation } from './include.js'
 import type { Context } from './reads.js'
 
@@ -26,18 +26,20 @@ export async function readWithIncludes (
     includes: includeRequest.includes
   })
   if (includeRequest.form === 'fhir') {
-    return { data: bundleOf(found, includeRequest.includes, `${url}/v1/fhir`), warnings: [] }
+    return { data: buildSearchset(found, includeRequest.includes, `${url}/v1/fhir`), warnings: [] }
   }
   const emptyLists = Object.fromEntries(includeRequest.emptyLists.map(path => [path, []]))
   return {
-    data: { ...mapping.present(found.record), ...emptyLists, ...listsOf(found, includeRequest.relations) },
+    data: { ...mapping.present(found.record), ...emptyLists, ...buildLists(found, includeRequest.relations) },
     warnings: [found.record, ...found.related].flatMap(record =>
-      meaningWarnings(record, `${record.resourceType}/${record.id}`)
+      listMeaningWarnings(record, `${record.resourceType}/${record.id}`)
     ).slice(0, maxIssues)
   }
 }
 
-function listsOf ({ related, cutTypes }: Related, relations: readonly Relation[]): Readonly<Record<string, unknown>> {
+function buildLists (
+  { related, cutTypes }: Related, relations: readonly Relation[]
+): Readonly<Record<string, unknown>> {
   const lists = relations.map(
     ({ mapping: { path, type, present } }) =>
       [path, related.filter(({ resourceType }) => resourceType === type).map(present)] as const
@@ -47,9 +49,9 @@ function listsOf ({ related, cutTypes }: Related, relations: readonly Relation[]
 }
 
 /** A searchset as http://hl7.org/fhir/R4/bundle.html#searchset defines, all of its URLs the gateway's. */
-function bundleOf (found: Related, includes: readonly Include[], base: string): unknown {
+function buildSearchset (found: Related, includes: readonly Include[], base: string): unknown {
   const { record, related, cutTypes, closedTypes } = found
-  const entry = (mode: 'match' | 'include') => (resource: StoredResource) => ({
+  const createEntryBuilder = (mode: 'match' | 'include') => (resource: StoredResource) => ({
     fullUrl: `${base}/${resource.resourceType}/${resource.id}`,
     resource,
     search: { mode }
@@ -66,14 +68,16 @@ function bundleOf (found: Related, includes: readonly Include[], base: string): 
     type: 'searchset',
     total: 1,
     link: [{ relation: 'self', url: `${base}/${record.resourceType}?${requested.join('&')}` }],
-    entry: [entry('match')(record), ...related.map(entry('include')), ...notesOn(cutTypes, closedTypes)]
+    entry: [createEntryBuilder('match')(record), ...related.map(createEntryBuilder('include')), ...buildNotes(cutTypes, closedTypes)]
   }
 }
 
-function notesOn (cutTypes: ReadonlySet<string>, closedTypes: readonly string[]): readonly unknown[] {
+function buildNotes (cutTypes: ReadonlySet<string>, closedTypes: readonly string[]): readonly unknown[] {
   const cut =
     cutTypes.size === 0
       ? undefined
       : `There may be more records of these types than the response includes: ${[...cutTypes].join(', ')}. Search for them with their filters.`
-  return [closedTypesNote(closedTypes), cut].flatMap(note => (note === undefined ? [] : [incompleteEntry(note)]))
+  return [formatClosedTypesNote(closedTypes), cut].flatMap(note =>
+    note === undefined ? [] : [buildIncompleteEntry(note)]
+  )
 }

@@ -2,11 +2,11 @@ import type { StoredResource } from '../../mappings/fhir.js'
 import type { CreateContext } from '../../mappings/core/element.js'
 import type { Mapping } from '../../mappings/core/mapping.js'
 import { splitUnescaped } from '../../fhir/search-escaping.js'
-import { urlOf } from '../../record-input/references.js'
+import { fetchCanonicalUrl } from '../../record-input/references.js'
 import type { Page, TenantStore, JsonPage } from '../../tenant-guard/guard.js'
 import type { RecordChecks, SearchParameter } from '../../tenant-guard/interaction.js'
 import { UnsupportedParameter } from '../../tenant-guard/reads/require-searchable.js'
-import { escapedParts, isMet } from './filter-value.js'
+import { escapeParts, isMet } from './filter-value.js'
 import type { Query } from './query.js'
 
 /** The context of every interaction: the resource group, and the datastore as its caller may see it. */
@@ -24,27 +24,27 @@ export function read ({ mapping, store }: Context, id: string): Promise<StoredRe
 /** One page of a search, as the datastore's JSON where the mapping can write from that. */
 export async function search ({ mapping, store }: Context, query: Query): Promise<Page | JsonPage> {
   const parameters = await resolveCanonicalFilters(mapping, store, query.parameters)
-  const checks = query.conditions.length > 0 || query.cursor !== undefined ? { checks: checksOf(mapping) } : {}
+  const checks = query.conditions.length > 0 || query.cursor !== undefined ? { checks: buildRecordChecks(mapping) } : {}
   const { path: route, type } = mapping
   try {
     const request = { kind: 'search', type, route, ...query, parameters, ...checks } as const
     return mapping.print === undefined ? await store.search(request) : await store.searchJson(request)
   } catch (error) {
-    throw error instanceof UnsupportedParameter ? namedAsSent(mapping, query, error) : error
+    throw error instanceof UnsupportedParameter ? withSentName(mapping, query, error) : error
   }
 }
 
 /** The refusal of a FHIR search parameter, with the filter or the sorting that the client sent. */
-function namedAsSent ({ filters }: Mapping, query: Query, { parameter }: UnsupportedParameter): UnsupportedParameter {
+function withSentName ({ filters }: Mapping, query: Query, { parameter }: UnsupportedParameter): UnsupportedParameter {
   const filter = Object.keys(filters).find(name => filters[name]!.param === parameter)
   const isSent = query.parameters.some(([name]) => name.split(':', 1)[0] === parameter)
   return new UnsupportedParameter(parameter, isSent ? filter : 'sort')
 }
 
 /** How records are checked by the filters that R4 has no search parameter for. */
-function checksOf ({ filters }: Mapping): RecordChecks {
+function buildRecordChecks ({ filters }: Mapping): RecordChecks {
   return {
-    elementsOf: conditions =>
+    getElements: conditions =>
       conditions.flatMap(([name]) => filters[name]!.paths!.map(path => path.split('.', 1)[0]!)),
     isMet: (record, conditions) => conditions.every(([name, value]) => isMet(filters[name]!, value, record))
   }
@@ -57,16 +57,17 @@ async function resolveCanonicalFilters (
   parameters: readonly SearchParameter[]
 ): Promise<readonly SearchParameter[]> {
   const filters = Object.values(mapping.filters)
-  const typeOf = (param: string): string | undefined => filters.findLast(filter => filter.param === param)?.canonicalOf
-  if (!parameters.some(([param]) => typeOf(param) !== undefined)) return parameters
+  const findCanonicalType = (param: string): string | undefined =>
+    filters.findLast(filter => filter.param === param)?.canonicalOf
+  if (!parameters.some(([param]) => findCanonicalType(param) !== undefined)) return parameters
   return await Promise.all(
     parameters.map(async ([param, value]) => {
-      const type = typeOf(param)
+      const type = findCanonicalType(param)
       if (type === undefined) return [param, value] as const
       const urls = await Promise.all(
         splitUnescaped(value, ',').map(async part => {
-          const url = await urlOf(store, type, part)
-          return url === undefined ? part : escapedParts(url)
+          const url = await fetchCanonicalUrl(store, type, part)
+          return url === undefined ? part : escapeParts(url)
         })
       )
       return [param, urls.join(',')] as const

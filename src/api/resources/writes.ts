@@ -1,15 +1,15 @@
 import { Failure, type Referrer, type Referrers } from '../../envelope/failures.js'
-import { requireIfMatch, versionsIn } from '../../envelope/preconditions.js'
+import { requireIfMatch, parseVersions } from '../../envelope/preconditions.js'
 import type { IdempotencyClaim, Result } from '../../idempotency/keyed-requests.js'
-import { deletedSince, writeIntentOf, createIntents, ifExists } from '../../idempotency/write-intent.js'
-import { lossWarnings } from '../../mappings/core/losses.js'
+import { createdRecordDeleted, createWriteTrace, toCreateOnceCondition, ignoreNotFound } from '../../idempotency/write-intent.js'
+import { listLossWarnings } from '../../mappings/core/losses.js'
 import type { FhirResource, StoredResource } from '../../mappings/fhir.js'
-import { changedFields, changeRecord, echoWarnings } from '../../record-input/changed-record.js'
-import { validateCreate, buildResource, completedValues } from '../../record-input/new-record.js'
+import { computeChangedFields, changeRecord, buildEchoWarnings } from '../../record-input/changed-record.js'
+import { validateCreate, buildResource, listCompletionWarnings } from '../../record-input/new-record.js'
 import { resolveIds, writeResolved } from '../../record-input/references.js'
 import type { CreateResult, WrittenRecord } from '../../tenant-guard/guard.js'
 import type { Trace } from '../../tenant-guard/interaction.js'
-import { changesOf, requireUnchanged, staleNameWarnings, withoutClearedFields } from './changes.js'
+import { parseChanges, requireUnchanged, buildStaleNameWarnings, withoutClearedFields } from './changes.js'
 import { read, type Context } from './reads.js'
 
 /** The result of a write. The warnings, of what it lost or changed unseen, are the same for each repetition. */
@@ -24,47 +24,49 @@ export interface WriteResult extends WrittenRecord {
  * @throws {Failure} VALIDATION_ERROR with every failing field
  */
 export async function create (context: Context, body: unknown, claim?: IdempotencyClaim): Promise<WriteResult> {
-  if (claim?.result !== undefined) return replayed(await firstResponse(context, claim.result), claim.result)
+  if (claim?.result !== undefined) {
+    return toReplayedResult(await fetchFirstResponse(context, claim.result), claim.result)
+  }
   const { mapping, store, createContext } = context
   const fields = await resolveIds(mapping, store, validateCreate(mapping, body, createContext))
   const { record, isNew, warnings } = await writeResolved(context, fields, async fields =>
     await storeNew(context, buildResource(mapping, fields), claim)
   )
-  return await finished(claim, {
-    record, isReplayed: !isNew, warnings: [...completedValues(mapping, fields), ...warnings]
+  return await finishClaim(claim, {
+    record, isReplayed: !isNew, warnings: [...listCompletionWarnings(mapping, fields), ...warnings]
   })
 }
 
 async function storeNew (context: Context, resource: FhirResource, claim?: IdempotencyClaim): Promise<CreateResult> {
   const { mapping: { type }, store } = context
   if (claim === undefined) return { ...await store.create({ kind: 'create', type, resource }), isNew: true }
-  const made = await store.createOnce({ kind: 'create-once', type, resource, ...createIntents(claim) })
-  return made.isNew ? made : { ...made, record: await firstVersionOf(context, made.record) }
+  const made = await store.createOnce({ kind: 'create-once', type, resource, ...toCreateOnceCondition(claim) })
+  return made.isNew ? made : { ...made, record: await fetchFirstVersion(context, made.record) }
 }
 
 /** The record as it was created, where the datastore counts and retains versions. */
-async function firstVersionOf (context: Context, record: StoredResource): Promise<StoredResource> {
+async function fetchFirstVersion (context: Context, record: StoredResource): Promise<StoredResource> {
   if (record.meta.versionId === '1') return record
-  return await ifExists(versionOf(context, { id: record.id, version: '1' })) ?? record
+  return await ignoreNotFound(fetchVersion(context, { id: record.id, version: '1' })) ?? record
 }
 
-async function firstResponse (context: Context, result: Result): Promise<StoredResource> {
-  const record = await ifExists(versionOf(context, result))
-  if (record === undefined) throw deletedSince()
+async function fetchFirstResponse (context: Context, result: Result): Promise<StoredResource> {
+  const record = await ignoreNotFound(fetchVersion(context, result))
+  if (record === undefined) throw createdRecordDeleted()
   return record
 }
 
-function versionOf ({ mapping: { type }, store }: Context, { id, version }: Result): Promise<StoredResource> {
+function fetchVersion ({ mapping: { type }, store }: Context, { id, version }: Result): Promise<StoredResource> {
   return version === undefined
     ? store.read({ kind: 'read', type, id })
     : store.vread({ kind: 'vread', type, id, version })
 }
 
-const replayed = (record: StoredResource, { warnings = [] }: Result): WriteResult =>
+const toReplayedResult = (record: StoredResource, { warnings = [] }: Result): WriteResult =>
   ({ record, isReplayed: true, warnings })
 
 /** The result of a write, stored under the claim for a repetition of the request. */
-async function finished (claim: IdempotencyClaim | undefined, result: WriteResult): Promise<WriteResult> {
+async function finishClaim (claim: IdempotencyClaim | undefined, result: WriteResult): Promise<WriteResult> {
   const { record: { id, meta }, warnings } = result
   await claim?.finish({ id, version: meta.versionId, warnings })
   return result
@@ -83,13 +85,13 @@ interface Update {
  * @throws {Failure} NOT_FOUND, PRECONDITION_FAILED, CONFLICT, VALIDATION_ERROR
  */
 export async function update (context: Context, change: Update, claim?: IdempotencyClaim): Promise<WriteResult> {
-  if (claim?.result !== undefined) return replayed(await versionOf(context, claim.result), claim.result)
+  if (claim?.result !== undefined) return toReplayedResult(await fetchVersion(context, claim.result), claim.result)
   const { mapping: { type }, store } = context
-  const trace = claim === undefined ? noTrace : writeIntentOf({ store, type }, claim)
-  return await finished(claim, await updateLatest(context, change, trace))
+  const trace = claim === undefined ? noTrace : createWriteTrace({ store, type }, claim)
+  return await finishClaim(claim, await updateLatest(context, change, trace))
 }
 
-const noTrace: Trace = { found: async () => undefined, leave: (_, __, write) => write() }
+const noTrace: Trace = { findEarlierWrite: async () => undefined, leave: (_, __, write) => write() }
 
 /** How often a change is tried when other writers change the record at the same time. */
 const maxAttempts = 8
@@ -102,7 +104,7 @@ async function updateLatest (
 ): Promise<WriteResult> {
   for (let attempt = 1; ; attempt++) {
     const before = await read(context, id)
-    const made = await trace.found(before)
+    const made = await trace.findEarlierWrite(before)
     if (made !== undefined) return { record: made, isReplayed: true, warnings: [] }
     requireIfMatch(ifMatch, before.meta.versionId)
     requireUnchanged(body, before.meta.versionId)
@@ -121,8 +123,12 @@ async function updateFrom (
   before: StoredResource,
   { body, trace }: { readonly body: unknown, readonly trace: Trace }
 ): Promise<WrittenRecord> {
-  const shown = mapping.present(before)
-  const change = changedFields(mapping, withoutClearedFields(changesOf(body, shown), body, shown), shown)
+  const current = mapping.present(before)
+  const change = computeChangedFields(
+    mapping,
+    withoutClearedFields(parseChanges(body, current), body, current),
+    current
+  )
   const { changed } = change
   const complete = await resolveIds(mapping, store, changed)
   return await writeResolved({ mapping, store }, complete, async fields => {
@@ -134,10 +140,10 @@ async function updateFrom (
       store.update({ kind: 'update', type: mapping.type, id: before.id, resource, version, before })
     const { record, warnings } = await trace.leave(resource, version, write)
     const own = [
-      ...completedValues(mapping, changed),
-      ...lossWarnings(mapping, before, resource),
-      ...echoWarnings(mapping, change, resource),
-      ...staleNameWarnings(body, shown, changed)
+      ...listCompletionWarnings(mapping, changed),
+      ...listLossWarnings(mapping, before, resource),
+      ...buildEchoWarnings(mapping, change, resource),
+      ...buildStaleNameWarnings(body, current, changed)
     ]
     return { record, warnings: [...own, ...warnings] }
   })
@@ -160,7 +166,7 @@ export async function remove (
   { mapping, store }: Context,
   { id, ifMatch, listsReferrers, paths }: Removal
 ): Promise<void> {
-  const versions = versionsIn(ifMatch, 'If-Match') ?? '*'
+  const versions = parseVersions(ifMatch, 'If-Match') ?? '*'
   if (versions !== '*' && versions.length > 1) {
     throw new Failure('BAD_REQUEST', { message: 'If-Match: expected one ETag.' })
   }

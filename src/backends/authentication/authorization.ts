@@ -10,23 +10,23 @@ export interface Authorization {
    * Discards a header that a datastore refused with 401. @returns whether another header may work, so that the
    * request is worth repeating
    */
-  refused (header: string | undefined): boolean
+  invalidate (header: string | undefined): boolean
   /** Whether the latest attempt to renew the credential failed, even if an old one is still in use. */
   readonly isFailing: boolean
   close (): void | Promise<void>
 }
 
 /** A header that never changes. If undefined, none is sent. */
-export function fixedAuthorization (header?: string): Authorization {
-  return { header: () => header, refused: () => false, isFailing: false, close: () => {} }
+export function createFixedAuthorization (header?: string): Authorization {
+  return { header: () => header, invalidate: () => false, isFailing: false, close: () => {} }
 }
 
 /** The header of HTTP Basic authentication (RFC 7617), in UTF-8. */
-export function basicHeader (user: string, password: string): string {
+export function formatBasicHeader (user: string, password: string): string {
   return `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`
 }
 
 /** The header of a bearer token (RFC 6750, section 2.1). */
-export function bearerHeader (token: string): string {
+export function formatBearerHeader (token: string): string {
   return `Bearer ${token}`
 }

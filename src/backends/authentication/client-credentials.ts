@@ -5,8 +5,8 @@ import { Agent, fetch } from 'undici'
 import type { ClientProof, OAuthCredentials, SigningHash } from '../../config/credentials.js'
 import type { ClientCertificate } from '../../config/datastore-connection.js'
 import type { Secret } from '../../config/secrets.js'
-import { bearerHeader } from './authorization.js'
-import { CredentialError, knownCode, type Credential, type CredentialSource } from './credential-source.js'
+import { formatBearerHeader } from './authorization.js'
+import { CredentialError, toLoggableCode, type Credential, type CredentialSource } from './credential-source.js'
 
 /** The lifetime of a token if the token server does not state it. */
 const assumedLifetimeMs = 300_000
@@ -27,17 +27,17 @@ export class ClientCredentials implements CredentialSource {
     const { proof, ca } = credentials
     this.#credentials = credentials
     // Presented to the token server only if it authenticates the client.
-    const shown = proof.method === 'tls_client_auth' ? certificate : undefined
+    const clientCertificate = proof.method === 'tls_client_auth' ? certificate : undefined
     this.#agent = new Agent({
       connections: 1,
       maxResponseSize: maxResponseBytes,
-      connect: { rejectUnauthorized: true, ...shown, ...(ca !== undefined && { ca }) }
+      connect: { rejectUnauthorized: true, ...clientCertificate, ...(ca !== undefined && { ca }) }
     })
   }
 
-  async next (signal: AbortSignal): Promise<Credential> {
+  async fetchCredential (signal: AbortSignal): Promise<Credential> {
     try {
-      const configuration = await this.#configuration(signal)
+      const configuration = await this.#buildConfiguration(signal)
       const { access_token: token, expires_in: seconds } = await oidc.clientCredentialsGrant(configuration, {
         ...this.#credentials.parameters
       })
@@ -45,7 +45,7 @@ export class ClientCredentials implements CredentialSource {
         throw new CredentialError('the token server issued a token that is not valid in a header')
       }
       return {
-        header: bearerHeader(token),
+        header: formatBearerHeader(token),
         lifetimeMs: seconds === undefined ? assumedLifetimeMs : Math.max(seconds * 1_000, minLifetimeMs)
       }
     } catch (error) {
@@ -57,7 +57,7 @@ export class ClientCredentials implements CredentialSource {
     await this.#agent.destroy()
   }
 
-  async #configuration (signal: AbortSignal): Promise<oidc.Configuration> {
+  async #buildConfiguration (signal: AbortSignal): Promise<oidc.Configuration> {
     const { tokenUrl, clientId, proof } = this.#credentials
     // Nothing else is known of the server. The audience of assertions is its token endpoint, as in RFC 7523 and SMART
     // App Launch.
@@ -65,7 +65,7 @@ export class ClientCredentials implements CredentialSource {
       { issuer: tokenUrl, token_endpoint: tokenUrl },
       clientId,
       undefined,
-      await clientAuthentication(proof)
+      await buildClientAuthentication(proof)
     )
     // The configuration allows http only on loopback.
     if (tokenUrl.startsWith('http:')) oidc.allowInsecureRequests(configuration)
@@ -80,15 +80,15 @@ export class ClientCredentials implements CredentialSource {
   }
 }
 
-async function clientAuthentication (proof: ClientProof): Promise<oidc.ClientAuth> {
+async function buildClientAuthentication (proof: ClientProof): Promise<oidc.ClientAuth> {
   switch (proof.method) {
     case 'client_secret_basic':
-      return oidc.ClientSecretBasic(await textOf(proof.secret))
+      return oidc.ClientSecretBasic(await readClientSecret(proof.secret))
     case 'client_secret_post':
-      return oidc.ClientSecretPost(await textOf(proof.secret))
+      return oidc.ClientSecretPost(await readClientSecret(proof.secret))
     case 'private_key_jwt':
       return oidc.PrivateKeyJwt({
-        key: await signingKey(proof.keyFile, proof.hash),
+        key: await readSigningKey(proof.keyFile, proof.hash),
         ...(proof.keyId !== undefined && { kid: proof.keyId })
       })
     case 'tls_client_auth':
@@ -97,7 +97,7 @@ async function clientAuthentication (proof: ClientProof): Promise<oidc.ClientAut
 }
 
 /** The present secret. */
-export async function textOf ({ text, file }: Secret): Promise<string> {
+export async function readClientSecret ({ text, file }: Secret): Promise<string> {
   if (file === undefined) return text
   const read = (
     await readFile(file, 'utf8').catch(() => {
@@ -108,7 +108,7 @@ export async function textOf ({ text, file }: Secret): Promise<string> {
   return read
 }
 
-async function signingKey (file: string, hash: SigningHash): Promise<oidc.CryptoKey> {
+async function readSigningKey (file: string, hash: SigningHash): Promise<oidc.CryptoKey> {
   try {
     const key = createPrivateKey(await readFile(file))
     const curve = curves[key.asymmetricKeyDetails?.namedCurve ?? '']
@@ -130,9 +130,9 @@ function toCredentialError (error: unknown): CredentialError {
   if (error instanceof CredentialError) return error
   if (error instanceof oidc.ResponseBodyError) {
     return new CredentialError('the token server refused the gateway', {
-      code: knownCode(error.error),
+      code: toLoggableCode(error.error),
       status: error.status,
-      retryAfterSeconds: secondsIn(error.response)
+      retryAfterSeconds: parseRetryAfter(error.response)
     })
   }
   // The library does not read the body if this header is present. RFC 6749, section 5.2, requires it with
@@ -144,21 +144,21 @@ function toCredentialError (error: unknown): CredentialError {
   const response = cause instanceof Object && 'status' in cause ? cause as Response : undefined
   if (response !== undefined) {
     return new CredentialError("the token server's response contains no token", {
-      code: knownCode(code),
+      code: toLoggableCode(code),
       status: response.status,
-      retryAfterSeconds: secondsIn(response)
+      retryAfterSeconds: parseRetryAfter(response)
     })
   }
-  const system = knownCode(Object(cause).code)
+  const system = toLoggableCode(Object(cause).code)
   return new CredentialError(
     system === undefined ? "the token server's response is unusable" : 'the token server cannot be reached',
-    { code: system ?? knownCode(code) }
+    { code: system ?? toLoggableCode(code) }
   )
 }
 
 const maxRetryAfterSeconds = 300
 
-function secondsIn (response: Response): number | undefined {
+function parseRetryAfter (response: Response): number | undefined {
   const seconds = Number(response.headers?.get('retry-after') ?? NaN)
   return seconds > 0 ? Math.min(seconds, maxRetryAfterSeconds) : undefined
 }

@@ -10,7 +10,7 @@ export interface Credential {
 /** The source of a datastore's credentials: a file, or a token server. */
 export interface CredentialSource {
   /** Never called concurrently. @throws {CredentialError} */
-  next (signal: AbortSignal): Promise<Credential>
+  fetchCredential (signal: AbortSignal): Promise<Credential>
   close? (): Promise<void>
 }
 
@@ -35,6 +35,6 @@ export class CredentialError extends Error {
 }
 
 /** An error code, if it has the usual form and is thus safe to log. */
-export function knownCode (code: unknown): string | undefined {
+export function toLoggableCode (code: unknown): string | undefined {
   return typeof code === 'string' && /^[A-Za-z][\w-]{1,63}$/.test(code) ? code : undefined
 }

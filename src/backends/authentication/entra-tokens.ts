@@ -1,8 +1,8 @@
 import type { TokenCredential } from '@azure/identity'
 import type { EntraCredentials } from '../../config/credentials.js'
-import { bearerHeader } from './authorization.js'
-import { textOf } from './client-credentials.js'
-import { CredentialError, knownCode, type Credential, type CredentialSource } from './credential-source.js'
+import { formatBearerHeader } from './authorization.js'
+import { readClientSecret } from './client-credentials.js'
+import { CredentialError, toLoggableCode, type Credential, type CredentialSource } from './credential-source.js'
 
 /** The Azure library, an optional dependency. */
 type Library = typeof import('@azure/identity')
@@ -38,27 +38,30 @@ class EntraTokens implements CredentialSource {
     private readonly library: Library
   ) {}
 
-  async next (signal: AbortSignal): Promise<Credential> {
+  async fetchCredential (signal: AbortSignal): Promise<Credential> {
     try {
       // A new instance each time: its cache would return a refused token again, and retain a replaced secret.
-      const credential = await credentialOf(this.library, this.credentials)
+      const credential = await createCredential(this.library, this.credentials)
       const { token, expiresOnTimestamp } = (await credential.getToken(this.credentials.scope, {
         abortSignal: signal
       }))!
-      return { header: bearerHeader(token), lifetimeMs: Math.max(expiresOnTimestamp - this.now().getTime(), 1_000) }
+      return {
+        header: formatBearerHeader(token),
+        lifetimeMs: Math.max(expiresOnTimestamp - this.now().getTime(), 1_000)
+      }
     } catch (error) {
       throw toCredentialError(error)
     }
   }
 }
 
-async function credentialOf (
+async function createCredential (
   library: Library,
   { identity, authorityHost, ca }: EntraCredentials
 ): Promise<TokenCredential> {
   const options = {
     retryOptions,
-    ...(authorityHost !== undefined && { authorityHost, disableInstanceDiscovery: !isMicrosofts(authorityHost) }),
+    ...(authorityHost !== undefined && { authorityHost, disableInstanceDiscovery: !isMicrosoftHost(authorityHost) }),
     ...(ca !== undefined && { tlsOptions: { ca } })
   }
   switch (identity.credential) {
@@ -66,7 +69,7 @@ async function credentialOf (
       return new library.ClientSecretCredential(
         identity.tenantId,
         identity.clientId,
-        await textOf(identity.secret),
+        await readClientSecret(identity.secret),
         options
       )
     case 'certificate':
@@ -94,7 +97,7 @@ async function credentialOf (
  * Whether an authority is one of Microsoft's. Any other is unknown to the public cloud, which the library would query
  * about it.
  */
-function isMicrosofts (authorityHost: string): boolean {
+function isMicrosoftHost (authorityHost: string): boolean {
   return /^https:\/\/login\.(?:microsoftonline\.(?:com|us)|partner\.microsoftonline\.cn|chinacloudapi\.cn)\/?$/.test(
     authorityHost
   )
@@ -118,7 +121,7 @@ function toCredentialError (error: unknown): CredentialError {
   }
   const entraCode = /\bAADSTS\d{4,8}\b/.exec(String(message))?.[0]
   const facts = {
-    code: entraCode ?? knownCode(errorResponse?.error) ?? knownCode(code),
+    code: entraCode ?? toLoggableCode(errorResponse?.error) ?? toLoggableCode(code),
     ...(typeof statusCode === 'number' && { status: statusCode })
   }
   if (name === 'CredentialUnavailableError') {

@@ -1,5 +1,5 @@
 import type { FastifyBaseLogger } from 'fastify'
-import { jitteredBackoff } from '../../time/backoff.js'
+import { getJitteredBackoffMs } from '../../time/backoff.js'
 import { Failure } from '../../envelope/failures.js'
 import type { Authorization } from './authorization.js'
 import { CredentialError, type Credential, type CredentialSource } from './credential-source.js'
@@ -46,7 +46,7 @@ const refusalPauseMs = 10_000
 export class RefreshingAuthorization implements Authorization {
   readonly #options: RenewedOptions
   readonly #closing = new AbortController()
-  #held: Held | undefined
+  #credential: Held | undefined
   #renewing: Promise<string> | undefined
   #failures = 0
   #nextTryAt = 0
@@ -62,20 +62,20 @@ export class RefreshingAuthorization implements Authorization {
   }
 
   header (): string | Promise<string> {
-    const held = this.#held
+    const held = this.#credential
     const at = this.#now()
-    if (held === undefined || at >= held.endsAt) return this.#renewed(at)
+    if (held === undefined || at >= held.endsAt) return this.#requestRenewal(at)
     // Not awaited. A failure is logged and shown by /health.
-    if (at >= held.renewAt) this.#renewed(at).catch(() => {})
+    if (at >= held.renewAt) this.#requestRenewal(at).catch(() => {})
     return held.header
   }
 
-  refused (header: string | undefined): boolean {
-    if (this.#held?.header !== header) return true
+  invalidate (header: string | undefined): boolean {
+    if (this.#credential?.header !== header) return true
     const at = this.#now()
     if (at < this.#nextRefusalAt) return false
     this.#nextRefusalAt = at + refusalPauseMs
-    this.#held = undefined
+    this.#credential = undefined
     return true
   }
 
@@ -88,7 +88,7 @@ export class RefreshingAuthorization implements Authorization {
     return this.#options.now().getTime()
   }
 
-  #renewed (at: number): Promise<string> {
+  #requestRenewal (at: number): Promise<string> {
     if (this.#renewing === undefined && at < this.#nextTryAt) return Promise.reject(this.#unavailable(at))
     this.#renewing ??= this.#renew().finally(() => { this.#renewing = undefined })
     return this.#renewing
@@ -96,36 +96,36 @@ export class RefreshingAuthorization implements Authorization {
 
   async #renew (): Promise<string> {
     try {
-      const credential = await this.#requested()
-      this.#take(credential)
+      const credential = await this.#fetchCredential()
+      this.#setCredential(credential)
       return credential.header
     } catch (error) {
-      this.#fail(error instanceof CredentialError ? error : new CredentialError('the credential could not be renewed'))
+      this.#handleFailure(error instanceof CredentialError ? error : new CredentialError('the credential could not be renewed'))
       throw this.#unavailable(this.#now())
     }
   }
 
   /** Calls the source, with a timeout. */
-  #requested (): Promise<Credential> {
+  #fetchCredential (): Promise<Credential> {
     return new Promise((resolve, reject) => {
       const cancellation = new AbortController()
-      const leave = () => {
+      const abort = () => {
         cancellation.abort()
         reject(new CredentialError('the credential was not renewed in time'))
       }
-      const timer = setTimeout(leave, timeoutMs)
-      this.#closing.signal.addEventListener('abort', leave, { once: true })
-      if (this.#closing.signal.aborted) leave()
-      this.#options.source.next(cancellation.signal).then(resolve, reject).finally(() => {
+      const timer = setTimeout(abort, timeoutMs)
+      this.#closing.signal.addEventListener('abort', abort, { once: true })
+      if (this.#closing.signal.aborted) abort()
+      this.#options.source.fetchCredential(cancellation.signal).then(resolve, reject).finally(() => {
         clearTimeout(timer)
-        this.#closing.signal.removeEventListener('abort', leave)
+        this.#closing.signal.removeEventListener('abort', abort)
       })
     })
   }
 
-  #take ({ header, lifetimeMs, error }: Credential): void {
+  #setCredential ({ header, lifetimeMs, error }: Credential): void {
     const at = this.#now()
-    this.#held = {
+    this.#credential = {
       header,
       renewAt: at + lifetimeMs - Math.min(maxAheadMs, lifetimeMs / 5),
       endsAt: at + lifetimeMs - Math.min(maxMarginMs, lifetimeMs / 10)
@@ -135,8 +135,11 @@ export class RefreshingAuthorization implements Authorization {
     this.#report(error)
   }
 
-  #fail (error: CredentialError): void {
-    const requestedMs = Math.max(jitteredBackoff(pauses, this.#failures), (error.facts.retryAfterSeconds ?? 0) * 1_000)
+  #handleFailure (error: CredentialError): void {
+    const requestedMs = Math.max(
+      getJitteredBackoffMs(pauses, this.#failures),
+      (error.facts.retryAfterSeconds ?? 0) * 1_000
+    )
     this.#failures++
     this.#nextTryAt = this.#now() + requestedMs
     this.#report(error)

@@ -1,13 +1,13 @@
 import { readFile } from 'node:fs/promises'
 import { setTimeout as pause } from 'node:timers/promises'
-import { CredentialError, knownCode, type Credential, type CredentialSource } from './credential-source.js'
+import { CredentialError, toLoggableCode, type Credential, type CredentialSource } from './credential-source.js'
 
 interface SecretFileOptions {
   readonly path: string
   /** Its content at startup. */
   readonly text: string
   /** Builds the header from a secret. */
-  readonly headerOf: (secret: string) => string
+  readonly formatHeader: (secret: string) => string
 }
 
 /** A file is read again after this time, if there is a request. */
@@ -15,7 +15,7 @@ const lifetimeMs = 2_000
 
 /** A changed content is used if it is the same after this time, so that a half-written file is not used. */
 const settledMs = 50
-const maxLooks = 20
+const maxReads = 20
 
 /**
  * A secret in a file that is replaced from time to time. A new secret is used within two seconds. While the file can't
@@ -30,9 +30,9 @@ export class SecretFile implements CredentialSource {
     this.#lastValid = options.text
   }
 
-  async next (): Promise<Credential> {
-    const { path, headerOf } = this.#options
-    const text = await settledText(path, this.#lastValid).catch((error: unknown) => toCredentialError(error))
+  async fetchCredential (): Promise<Credential> {
+    const { path, formatHeader } = this.#options
+    const text = await readSettledText(path, this.#lastValid).catch((error: unknown) => toCredentialError(error))
     const failure =
       text instanceof CredentialError
         ? text
@@ -40,7 +40,7 @@ export class SecretFile implements CredentialSource {
           ? undefined
           : new CredentialError('the credential file is empty or contains a character that is not valid in a header')
     if (failure === undefined) this.#lastValid = text as string
-    return { header: headerOf(this.#lastValid), lifetimeMs, ...failure && { error: failure } }
+    return { header: formatHeader(this.#lastValid), lifetimeMs, ...failure && { error: failure } }
   }
 }
 
@@ -49,25 +49,25 @@ function isSecret (text: string): boolean {
   return /^[\x20-\x7e]+$/.test(text)
 }
 
-async function settledText (path: string, known: string): Promise<string> {
-  let text = await textOf(path)
-  for (let looks = 0; text !== known; looks++) {
-    if (looks === maxLooks) throw new CredentialError('the credential file keeps changing')
+async function readSettledText (path: string, known: string): Promise<string> {
+  let text = await readText(path)
+  for (let reads = 0; text !== known; reads++) {
+    if (reads === maxReads) throw new CredentialError('the credential file keeps changing')
     await pause(settledMs)
-    const later = await textOf(path)
+    const later = await readText(path)
     if (later === text) break
     text = later
   }
   return text
 }
 
-async function textOf (path: string): Promise<string> {
+async function readText (path: string): Promise<string> {
   return (await readFile(path, 'utf8')).trim()
 }
 
 function toCredentialError (error: unknown): CredentialError {
   if (error instanceof CredentialError) return error
   return new CredentialError('the credential file cannot be read', {
-    code: knownCode((error as { code?: unknown }).code)
+    code: toLoggableCode((error as { code?: unknown }).code)
   })
 }

@@ -4,16 +4,16 @@ import { Worker } from 'node:worker_threads'
 import type { FastifyBaseLogger } from 'fastify'
 import type { Config } from '../../config/schema.js'
 import type { Environment } from '../../config/environment.js'
-import { compiledModule } from '../../control-plane/outbox/file-writer.js'
-import { monthOf } from '../../limits/month.js'
+import { resolveCompiledModule } from '../../control-plane/outbox/file-writer.js'
+import { toMonth } from '../../limits/month.js'
 import type { QuotaScope } from '../../limits/usage.js'
 import type { MonthlyUsage } from '../../limits/usage-ledger/month-counts.js'
 import type { StartedJob, StartJob } from '../../jobs/running-job.js'
 import type { ClaimedJob } from '../../jobs/model/job.js'
 import type { Metrics } from '../../observability/metrics/measurements.js'
 import { withTimeout } from '../../time/with-timeout.js'
-import { datastoreNames, isSandbox } from '../datastores.js'
-import { jobThreadDirectory } from '../own-config.js'
+import { listDatastoreNames, isSandbox } from '../datastores.js'
+import { getJobThreadDirectory } from '../own-config.js'
 import { Channel, type Packets } from '../processes/channel.js'
 
 /** What the thread is started with. */
@@ -33,7 +33,7 @@ export const reported = ['exchanged', 'incident', 'storedDifferently', 'workEnde
 export interface KnownUsage { readonly month: string, readonly used: number }
 
 interface JobThreadParts extends Pick<ThreadData, 'ofAll' | 'environment' | 'version'> {
-  readonly months: Pick<MonthlyUsage, 'used' | 'countElsewhere'>
+  readonly months: Pick<MonthlyUsage, 'countUsed' | 'countElsewhere'>
   readonly now: () => Date
   readonly log: FastifyBaseLogger
   /** Receives what the thread measures; absent where nothing is measured. */
@@ -52,9 +52,9 @@ const responseMs = 1_000
  * Whether bulk jobs have a thread of their own: not where they need what only the process has, which are a sandbox, and
  * the files that a datastore fetches for its own import; and not where the process has nothing else to do.
  */
-export function runsJobThread (config: Config): boolean {
+export function hasJobThread (config: Config): boolean {
   const { role, bulk: { thread, jobsAtOnce, importUrl } } = config
-  const hasSandbox = datastoreNames(config).some(name => isSandbox(config, name))
+  const hasSandbox = listDatastoreNames(config).some(name => isSandbox(config, name))
   return thread && jobsAtOnce > 0 && importUrl === undefined && !hasSandbox && role !== 'worker'
 }
 
@@ -71,15 +71,15 @@ export class JobThread {
   constructor (config: Config, parts: JobThreadParts) {
     this.#config = config
     this.#parts = parts
-    if (existsSync(jobThreadDirectory(config.dataDirectory))) this.#channel()
+    if (existsSync(getJobThreadDirectory(config.dataDirectory))) this.#ensureChannel()
   }
 
   readonly startJob: StartJob = (claimed, claimedAt): StartedJob => {
-    const channel = this.#channel()
+    const channel = this.#ensureChannel()
     const { id } = claimed.job
     return {
       done: this.#run(channel, claimed, claimedAt),
-      look: () => channel.notify('look', id),
+      checkForCancellation: () => channel.notify('look', id),
       stop: () => channel.notify('stop', id)
     }
   }
@@ -102,8 +102,8 @@ export class JobThread {
 
   async #run (channel: Channel, claimed: ClaimedJob, claimedAt: number): Promise<void> {
     const { months, now } = this.#parts
-    const month = monthOf(now().toISOString())
-    const known: KnownUsage = { month, used: months.used(claimed.job.owner, month) }
+    const month = toMonth(now().toISOString())
+    const known: KnownUsage = { month, used: months.countUsed(claimed.job.owner, month) }
     try {
       // Each thread has a monotonic clock of its own.
       await channel.call('start', claimed, performance.timeOrigin + claimedAt, known)
@@ -112,7 +112,7 @@ export class JobThread {
     }
   }
 
-  #channel (): Channel {
+  #ensureChannel (): Channel {
     const { channel } = (this.#running ??= this.#start())
     return channel
   }
@@ -120,7 +120,7 @@ export class JobThread {
   #start (): RunningThread {
     const { log, metrics, months, onIncident, ofAll, environment, version } = this.#parts
     const data: ThreadData = { config: this.#config, ofAll, environment: { ...environment }, version }
-    const worker = new Worker(compiledModule('bootstrap/job-thread/thread.js'), {
+    const worker = new Worker(resolveCompiledModule('bootstrap/job-thread/thread.js'), {
       workerData: data,
       execArgv: [],
       name: 'bulk jobs',

@@ -2,17 +2,17 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { pino } from 'pino'
 import { ensureDirectory } from '../../files/ensure.js'
-import { logDestination, logOptions } from '../../http/log.js'
+import { createLogDestination, buildLogOptions } from '../../http/log.js'
 import type { CountUsage } from '../../http/count-usage.js'
-import { monthOf } from '../../limits/month.js'
+import { toMonth } from '../../limits/month.js'
 import type { ClaimedJob } from '../../jobs/model/job.js'
 import type { StartedJob } from '../../jobs/running-job.js'
 import type { ControlPlaneClient } from '../../control-plane/sync/link.js'
-import { inProcessChangeFeed, localLink } from '../../control-plane/sync/local.js'
+import { createInProcessChangeFeed, createLocalLink } from '../../control-plane/sync/local.js'
 import type { Measurements } from '../../observability/metrics/measurements.js'
 import { openTraces } from '../../observability/tracing.js'
 import { openJobStarter } from '../bulk.js'
-import { gatewayName, ownUrl, toJobThread } from '../own-config.js'
+import { getGatewayName, getOwnUrl, toJobThread } from '../own-config.js'
 import { Disposables } from '../parts.js'
 import { Channel, type Packets } from '../processes/channel.js'
 import { openRecordAccess } from '../record-access.js'
@@ -21,7 +21,7 @@ import { reported, type KnownUsage, type ThreadData } from './job-thread.js'
 const { config: ofGateway, ofAll, environment, version } = workerData as ThreadData
 const config = toJobThread(ofGateway)
 const now = (): Date => new Date()
-const log = pino(logOptions(config.logLevel), logDestination(2, now)).child({ thread: 'bulk jobs' })
+const log = pino(buildLogOptions(config.logLevel), createLogDestination(2, now)).child({ thread: 'bulk jobs' })
 const closers = new Disposables()
 const running = new Map<string, Promise<StartedJob>>()
 
@@ -41,7 +41,7 @@ const channel = new Channel(packets => port.postMessage(packets), {
       if (running.get(id) === started) running.delete(id)
     }
   },
-  look: (id: string) => { running.get(id)?.then(job => job.look(), () => {}) },
+  look: (id: string) => { running.get(id)?.then(job => job.checkForCancellation(), () => {}) },
   stop: (id: string) => { running.get(id)?.then(job => job.stop(), () => {}) },
   isWell: async () => (await opened).isWell(),
   close: async () => {
@@ -67,16 +67,16 @@ async function open () {
   ensureDirectory(config.dataDirectory)
   const traces = await openTraces({ environment, version }, closers)
   const link = await openLink()
-  const metrics = measurements()
+  const metrics = createMeasurements()
   const parts = { environment, now, log, link, metrics, ...traces && { traces } }
   const access = await openRecordAccess(config, parts, closers)
   const { keys, usage, events, audit } = access
   const checks = [usage.check, events?.check, audit?.check]
-  const counting = { ...usage, count: countingInProcess(usage.count) }
+  const counting = { ...usage, count: withProcessCount(usage.count) }
   return {
     keys,
     usage,
-    startJob: openJobStarter(config, { ...access, usage: counting, link, url: ownUrl(config), now, log, metrics }),
+    startJob: openJobStarter(config, { ...access, usage: counting, link, url: getOwnUrl(config), now, log, metrics }),
     isWell: () => checks.every(check => check === undefined || check().status === 'ok')
   }
 }
@@ -84,27 +84,27 @@ async function open () {
 /** The control plane: its database, where this process has it open too. */
 async function openLink (): Promise<ControlPlaneClient> {
   if (config.role === 'all') {
-    const { openDatabase, linkedStore } = await import('../control-store.js')
+    const { openDatabase, toLinkedStore } = await import('../control-store.js')
     const store = await openDatabase(ofAll, { environment, now }, closers)
     // Another connection hears no changes of the process's own.
-    const feed = inProcessChangeFeed(store, { heartbeatMs: 1_000 })
-    return localLink({ ...linkedStore(store), feed }, gatewayName(config.control))
+    const feed = createInProcessChangeFeed(store, { heartbeatMs: 1_000 })
+    return createLocalLink({ ...toLinkedStore(store), feed }, getGatewayName(config.control))
   }
   const { openRemoteControl } = await import('../remote-control.js')
   return closers.add(openRemoteControl(config, { environment, log }))
 }
 
 /** Lets the process know at once what is counted here. */
-const countingInProcess = (count: CountUsage): CountUsage => (use, at) => {
+const withProcessCount = (count: CountUsage): CountUsage => (use, at) => {
   count(use, at)
   const { tenantId, mode, isCounted } = use
-  if (isCounted) channel.notify('counted', { tenantId, mode }, monthOf(at))
+  if (isCounted) channel.notify('counted', { tenantId, mode }, toMonth(at))
 }
 
 type Reported = Pick<Measurements, typeof reported[number]>
 
 /** Reports to the process what is measured here. */
-function measurements (): Reported {
+function createMeasurements (): Reported {
   const report = (name: keyof Reported) => (value: unknown) => channel.notify('measure', name, value)
   const all = Object.fromEntries(reported.map(name => [name, report(name)])) as unknown as Reported
   return {

@@ -39,7 +39,7 @@ export class Channel {
 
   /** Calls a function of the other end. @throws {ChannelError} if it fails there, or the other end is gone */
   call<T> (name: string, ...args: readonly unknown[]): Promise<T> {
-    if (this.#isClosed) return Promise.reject(closed())
+    if (this.#isClosed) return Promise.reject(channelClosed())
     return new Promise((resolve, reject) => {
       const call = ++this.#calls
       this.#pending.set(call, { resolve, reject })
@@ -65,7 +65,7 @@ export class Channel {
   close (): void {
     this.#isClosed = true
     this.#outbox = []
-    for (const { reject } of this.#pending.values()) reject(closed())
+    for (const { reject } of this.#pending.values()) reject(channelClosed())
     this.#pending.clear()
   }
 
@@ -88,13 +88,13 @@ export class Channel {
   }
 
   #respond ({ call, ...packet }: Extract<Packet, { call: number }>): void {
-    const failed = (error: unknown) => this.#post({ to: call, failure: (error as Error).message })
+    const postFailure = (error: unknown) => this.#post({ to: call, failure: (error as Error).message })
     try {
       const value = this.#run(packet)
-      if (value instanceof Promise) value.then(value => this.#post({ to: call, value }), failed)
+      if (value instanceof Promise) value.then(value => this.#post({ to: call, value }), postFailure)
       else this.#post({ to: call, value })
     } catch (error) {
-      failed(error)
+      postFailure(error)
     }
   }
 
@@ -105,4 +105,4 @@ export class Channel {
   }
 }
 
-const closed = (): ChannelError => new ChannelError('the other process is gone')
+const channelClosed = (): ChannelError => new ChannelError('the other process is gone')

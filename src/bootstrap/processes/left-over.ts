@@ -7,8 +7,8 @@ import type { FindMade } from '../../events/change-resolver.js'
 import type { Disposables } from '../parts.js'
 import { openEvents } from '../events.js'
 import { openUsage } from '../usage.js'
-import { runsJobThread } from '../job-thread/job-thread.js'
-import { furtherProcesses, jobThreadDirectory, writerDirectories } from '../own-config.js'
+import { hasJobThread } from '../job-thread/job-thread.js'
+import { readProcessNumbers, getJobThreadDirectory, listWriterDirectories } from '../own-config.js'
 import type { ProcessMember } from './member.js'
 
 interface LeftOverParts {
@@ -27,7 +27,7 @@ interface LeftOverParts {
 export async function sendLeftOver (
   config: Config, { findMade, member, ...parts }: LeftOverParts, closers: Disposables
 ): Promise<void> {
-  for (const dataDirectory of leftDirectories(config, member?.number)) {
+  for (const dataDirectory of listLeftOverDirectories(config, member?.number)) {
     const own = { ...config, dataDirectory }
     if (existsSync(join(dataDirectory, 'usage.db'))) closers.add(await openUsage(own, parts))
     if (existsSync(join(dataDirectory, 'events.db'))) {
@@ -38,10 +38,10 @@ export async function sendLeftOver (
 }
 
 /** The directories of processes and threads that are no more. */
-function leftDirectories (config: Config, number = 1): string[] {
+function listLeftOverDirectories (config: Config, number = 1): string[] {
   const { dataDirectory, processes } = config
-  const ofThread = runsJobThread(config) ? [] : [jobThreadDirectory(dataDirectory)]
+  const ofThread = hasJobThread(config) ? [] : [getJobThreadDirectory(dataDirectory)]
   if (number > 1) return ofThread
-  const left = furtherProcesses(dataDirectory).filter(number => number > processes)
-  return [...ofThread, ...writerDirectories(dataDirectory, left)]
+  const left = readProcessNumbers(dataDirectory).filter(number => number > processes)
+  return [...ofThread, ...listWriterDirectories(dataDirectory, left)]
 }

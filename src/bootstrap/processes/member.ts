@@ -61,11 +61,11 @@ const lookEveryMs = 250
 /** Joins the processes of a gateway. @throws {ChannelError} if the first process runs another version */
 export async function joinProcesses ({ version, onStop }: MemberParts): Promise<ProcessMember> {
   let state: GroupState = { running: 1, of: 1, areReady: true }
-  let metrics = async (): Promise<readonly MetricJson[]> => []
+  let readMetrics = async (): Promise<readonly MetricJson[]> => []
   const channel = new Channel(packets => process.send!(packets), {
     stop: onStop,
     state: (latest: GroupState) => { state = latest },
-    metrics: () => metrics()
+    metrics: () => readMetrics()
   })
   process.on('message', (packets: Packets) => channel.receive(packets))
   process.once('disconnect', () => channel.close())
@@ -74,9 +74,9 @@ export async function joinProcesses ({ version, onStop }: MemberParts): Promise<
     number,
     of,
     port,
-    windows: name => sharedWindows(channel, name),
-    concurrency: permits => sharedConcurrency(channel, permits),
-    requests: sharedRequests(channel),
+    windows: name => createSharedWindows(channel, name),
+    concurrency: permits => createSharedConcurrency(channel, permits),
+    requests: createSharedRequests(channel),
     check: () => ({ status: state.running === of ? 'ok' : 'degraded', running: state.running, of }),
     areReady: () => state.areReady,
     reportReadiness: canServe => {
@@ -89,14 +89,14 @@ export async function joinProcesses ({ version, onStop }: MemberParts): Promise<
       report()
       setInterval(report, lookEveryMs).unref()
     },
-    serveMetrics: source => { metrics = source },
+    serveMetrics: source => { readMetrics = source },
     reportStarted: port => channel.notify('started', port),
     isRestarted
   }
 }
 
 /** The counts of all processes. If the first one is gone this process ends too, so there is no other count to use. */
-function sharedWindows (channel: Channel, name: WindowName): RateLimitStoreClass {
+function createSharedWindows (channel: Channel, name: WindowName): RateLimitStoreClass {
   type Callback = Parameters<FastifyRateLimitStore['incr']>[1]
   const settle = (counted: Promise<WindowCount>, callback: Callback) => {
     counted.then(count => callback(null, count), (error: Error) => callback(error))
@@ -117,7 +117,7 @@ function sharedWindows (channel: Channel, name: WindowName): RateLimitStoreClass
 }
 
 /** A request needs a permit of this process, which gives organizations their turns, and then one of all processes. */
-function sharedConcurrency (channel: Channel, permits: number): Pick<FairConcurrencyLimiter, 'acquire'> {
+function createSharedConcurrency (channel: Channel, permits: number): Pick<FairConcurrencyLimiter, 'acquire'> {
   const own = new FairConcurrencyLimiter({ permits })
   let latest = 0
   return {
@@ -126,19 +126,19 @@ function sharedConcurrency (channel: Channel, permits: number): Pick<FairConcurr
       if (permit.isAdmitted === false) return permit
       const id = ++latest
       let hasLeft = false
-      let isAsked = false
-      const ask = async (isAdmittedHere: boolean): Promise<boolean> => {
+      let isRequested = false
+      const requestPermit = async (isAdmittedHere: boolean): Promise<boolean> => {
         if (!isAdmittedHere || hasLeft) return false
-        isAsked = true
+        isRequested = true
         return await channel.call<boolean>('acquire', id, { tenantId, mode })
       }
       return {
-        isAdmitted: permit.isAdmitted === true ? ask(true) : permit.isAdmitted.then(ask),
+        isAdmitted: permit.isAdmitted === true ? requestPermit(true) : permit.isAdmitted.then(requestPermit),
         leave: () => {
           if (hasLeft) return
           hasLeft = true
           permit.leave()
-          if (isAsked) channel.notify('leave', id)
+          if (isRequested) channel.notify('leave', id)
         }
       }
     }
@@ -147,7 +147,7 @@ function sharedConcurrency (channel: Channel, permits: number): Pick<FairConcurr
 
 type Claimed = Omit<StoredRequest, 'firstSeenAt'> & { readonly firstSeenAt: number }
 
-function sharedRequests (channel: Channel): RequestStorage {
+function createSharedRequests (channel: Channel): RequestStorage {
   const call = <T>(name: string, ...args: readonly unknown[]): Promise<T> =>
     channel.call<T>(name, ...args).catch(error => { throw storageUnavailable(error) })
   return {

@@ -13,29 +13,29 @@ interface MeasuredProcess { readonly metrics: () => Promise<readonly MetricJson[
  * total falls: as it was last read.
  */
 export class MetricsOfAll implements Pick<PrometheusMetrics, 'text' | 'contentType'> {
-  readonly #latest = new Map<MeasuredProcess, readonly MetricJson[]>()
+  readonly #metrics = new Map<MeasuredProcess, readonly MetricJson[]>()
   #ended: readonly MetricJson[] = []
 
   readonly contentType = AggregatorRegistry.PROMETHEUS_CONTENT_TYPE
 
   add (process: MeasuredProcess): void {
-    this.#latest.set(process, [])
+    this.#metrics.set(process, [])
   }
 
   /** To be called when a process has ended. */
   async remove (process: MeasuredProcess): Promise<void> {
-    const totals = (this.#latest.get(process) ?? []).filter(({ type }) => type === 'counter' || type === 'histogram')
-    this.#latest.delete(process)
+    const totals = (this.#metrics.get(process) ?? []).filter(({ type }) => type === 'counter' || type === 'histogram')
+    this.#metrics.delete(process)
     this.#ended = await aggregate([this.#ended, totals]).getMetricsAsJSON() as unknown as readonly MetricJson[]
   }
 
   /** In the text format of Prometheus. A process that does not respond counts as it was last read. */
   async text (): Promise<string> {
-    await Promise.all([...this.#latest.keys()].map(async process => {
+    await Promise.all([...this.#metrics.keys()].map(async process => {
       const read = await withTimeout(process.metrics(), timeoutMs, undefined).catch(() => undefined)
-      if (read !== undefined && this.#latest.has(process)) this.#latest.set(process, read)
+      if (read !== undefined && this.#metrics.has(process)) this.#metrics.set(process, read)
     }))
-    return await aggregate([this.#ended, ...this.#latest.values()]).metrics()
+    return await aggregate([this.#ended, ...this.#metrics.values()]).metrics()
   }
 }
 

@@ -3,14 +3,14 @@ import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import type { FastifyBaseLogger } from 'fastify'
-import { cursorSecret, redisUrl } from '../../config/secrets.js'
+import { ensureCursorSecret, readRedisUrl } from '../../config/secrets.js'
 import type { Environment } from '../../config/environment.js'
 import type { Config } from '../../config/schema.js'
 import { ensureDirectory } from '../../files/ensure.js'
 import { RequestFile } from '../../idempotency/request-file.js'
-import { backoff } from '../../time/backoff.js'
+import { getBackoffMs } from '../../time/backoff.js'
 import { Disposables } from '../parts.js'
-import { namingSettings, openedFile } from '../startup-errors.js'
+import { withListenRemedy, openDataFile } from '../startup-errors.js'
 import { Channel, type Packets } from './channel.js'
 import type { Joined } from './member.js'
 import { SharedState } from './shared-state.js'
@@ -45,10 +45,10 @@ export async function startProcesses (config: Config, parts: PrimaryParts): Prom
   await requireFreePort(config)
   ensureDirectory(config.dataDirectory)
   // Made once, before several processes look for it.
-  cursorSecret(config)
+  ensureCursorSecret(config)
   try {
-    const requests = redisUrl(config, parts.environment) === undefined
-      ? closers.add(await openedFile(join(config.dataDirectory, 'idempotency.db'), file =>
+    const requests = readRedisUrl(config, parts.environment) === undefined
+      ? closers.add(await openDataFile(join(config.dataDirectory, 'idempotency.db'), file =>
         new RequestFile({ file, now: parts.now })))
       : undefined
     const shared = new SharedState({ permits: config.limits.inFlightPerOrganization, ...requests && { requests } })
@@ -63,7 +63,7 @@ export async function startProcesses (config: Config, parts: PrimaryParts): Prom
 /** Where processes share a port, the system would let it be shared with those of another gateway as well. */
 async function requireFreePort ({ host, port }: Config): Promise<void> {
   const server = createServer().listen({ host, port })
-  await namingSettings(once(server, 'listening'))
+  await withListenRemedy(once(server, 'listening'))
   server.close()
   await once(server, 'close')
 }
@@ -149,11 +149,11 @@ class Primary implements ProcessGroup {
           this.#port = port
           running.hasStarted = true
           resolve()
-          this.#tellState()
+          this.#notifyState()
         },
         ready: (isReady: boolean) => {
           running.isReady = isReady
-          this.#tellState()
+          this.#notifyState()
         }
       })
       const running: Running = { worker, channel, hasStarted: false, isReady: true }
@@ -167,7 +167,7 @@ class Primary implements ProcessGroup {
         this.#running.delete(number)
         this.#parts.metrics?.remove(measured)
         if (this.#isStopping || !running.hasStarted) reject(new ProcessFailed(`process ${number} could not be started`))
-        if (running.hasStarted || this.#failures.has(number)) this.#ended(number, { code, signal, startedAt })
+        if (running.hasStarted || this.#failures.has(number)) this.#handleExit(number, { code, signal, startedAt })
       })
     })
   }
@@ -184,15 +184,15 @@ class Primary implements ProcessGroup {
     }
   }
 
-  #ended (
+  #handleExit (
     number: number,
     { startedAt, ...how }: { readonly code: number, readonly signal: string, readonly startedAt: number }
   ): void {
-    this.#tellState()
+    this.#notifyState()
     if (this.#isStopping) return
     const failures = performance.now() - startedAt >= healthyMs ? 0 : this.#failures.get(number) ?? 0
     this.#failures.set(number, failures + 1)
-    const pauseMs = backoff(pauses, failures)
+    const pauseMs = getBackoffMs(pauses, failures)
     this.#parts.log.error({ process: number, ...how, pauseMs }, 'a process ended, and is started again after a pause')
     const restart = setTimeout(() => {
       this.#restarts.delete(restart)
@@ -201,7 +201,7 @@ class Primary implements ProcessGroup {
     this.#restarts.add(restart)
   }
 
-  #tellState (): void {
+  #notifyState (): void {
     const serving = [...this.#running.values()].filter(({ hasStarted }) => hasStarted)
     const state = {
       running: serving.length,

@@ -43,9 +43,9 @@ export class SharedState {
     const claims = new Set<string>()
     return {
       handlers: {
-        ...this.#windowHandlers(),
-        ...this.#permitHandlers(permits),
-        ...this.#options.requests && requestHandlers(this.#options.requests, claims)
+        ...this.#createWindowHandlers(),
+        ...this.#createPermitHandlers(permits),
+        ...this.#options.requests && createRequestHandlers(this.#options.requests, claims)
       },
       end: () => {
         for (const permit of permits.values()) permit.leave()
@@ -57,8 +57,8 @@ export class SharedState {
     }
   }
 
-  #windowHandlers (): Handlers {
-    const counted = (count: (done: (error: Error | null, result?: WindowCount) => void) => void): WindowCount => {
+  #createWindowHandlers (): Handlers {
+    const callCounter = (count: (done: (error: Error | null, result?: WindowCount) => void) => void): WindowCount => {
       let counted: WindowCount | undefined
       // The counter calls back at once.
       count((_, result) => { counted = result })
@@ -66,12 +66,12 @@ export class SharedState {
     }
     return {
       count: (name: WindowName, key: string, windowMs: number) =>
-        counted(done => this.#windows[name].incr(key, done, windowMs)),
-      readCount: (name: WindowName, key: string) => counted(done => this.#windows[name].read(key, done))
+        callCounter(done => this.#windows[name].incr(key, done, windowMs)),
+      readCount: (name: WindowName, key: string) => callCounter(done => this.#windows[name].read(key, done))
     }
   }
 
-  #permitHandlers (permits: Map<number, Permit>): Handlers {
+  #createPermitHandlers (permits: Map<number, Permit>): Handlers {
     return {
       acquire: (id: number, pool: QuotaScope) => {
         const permit = this.#concurrency.acquire(pool)
@@ -87,7 +87,7 @@ export class SharedState {
 }
 
 /** `now` comes as milliseconds, and what the storage fails with is of no use elsewhere. */
-function requestHandlers (requests: RequestStorage, claims: Set<string>): Handlers {
+function createRequestHandlers (requests: RequestStorage, claims: Set<string>): Handlers {
   return {
     claim: async (name: string, fingerprint: string, now: number) => {
       const claimed = await requests.claim({ name, fingerprint, now: new Date(now) })

@@ -1,33 +1,35 @@
 import {
   publicFailures,
-  responsesOf,
+  buildResponses,
   envelopeSchemas,
   headerComponents,
-  sharedResponses,
+  buildSharedResponses,
   type JsonSchema
 } from '../../envelope/openapi-responses.js'
 import type { FailureCode } from '../../envelope/failures.js'
-import { statusOf, type NamedOperation } from './operation.js'
+import { getSuccessStatus, type NamedOperation } from './operation.js'
 import { operations } from './operations.js'
 
-const withToken: readonly FailureCode[] = [...publicFailures, 'UNAUTHORIZED', 'INSUFFICIENT_SCOPE']
-const withId: readonly FailureCode[] = ['NOT_FOUND']
-const withBody: readonly FailureCode[] = [
+const tokenFailures: readonly FailureCode[] = [...publicFailures, 'UNAUTHORIZED', 'INSUFFICIENT_SCOPE']
+const idFailures: readonly FailureCode[] = ['NOT_FOUND']
+const bodyFailures: readonly FailureCode[] = [
   'INVALID_JSON',
   'PAYLOAD_TOO_LARGE',
   'UNSUPPORTED_MEDIA_TYPE',
   'VALIDATION_ERROR'
 ]
-const changing: readonly FailureCode[] = ['VALIDATION_ERROR', 'CONFLICT']
+const changeFailures: readonly FailureCode[] = ['VALIDATION_ERROR', 'CONFLICT']
 
-const used = new Set([...withToken, ...withId, ...withBody, ...changing])
+const used = new Set([...tokenFailures, ...idFailures, ...bodyFailures, ...changeFailures])
 
 /**
  * The OpenAPI 3.1 document of the management API, derived from its operations: https://spec.openapis.org/oas/v3.1.1
  */
-export function managementDocument ({ version, url }: { readonly version: string, readonly url: string }): JsonSchema {
+export function buildManagementDocument (
+  { version, url }: { readonly version: string, readonly url: string }
+): JsonSchema {
   const { Meta, Issue, Failure, Referrers } = envelopeSchemas
-  const { NotModified, Deleted, ...failures } = sharedResponses(used)
+  const { NotModified, Deleted, ...failures } = buildSharedResponses(used)
   return {
     openapi: '3.1.1',
     info: {
@@ -38,7 +40,7 @@ export function managementDocument ({ version, url }: { readonly version: string
     },
     servers: [{ url: `${url}/control/v1` }],
     security: [{ token: [] }],
-    paths: pathsOf(),
+    paths: buildPaths(),
     components: {
       securitySchemes: {
         token: { type: 'http', scheme: 'bearer', description: 'A management token from the dashboard: `cg_control_…`' }
@@ -54,35 +56,35 @@ const description = `Manage organizations, keys, people, tokens and gateways, an
 
 A token acts as an operator, or as an admin or viewer of one organization. Data of other organizations is not found. A secret is shown only in the response that creates it.`
 
-function pathsOf (): JsonSchema {
+function buildPaths (): JsonSchema {
   const paths: Record<string, Record<string, JsonSchema>> = {}
   for (const operation of operations) {
     const path = operation.path.replaceAll(/:(\w+)/g, '{$1}')
-    paths[path] = { ...paths[path], [operation.method.toLowerCase()]: described(operation) }
+    paths[path] = { ...paths[path], [operation.method.toLowerCase()]: describeOperation(operation) }
   }
   return paths
 }
 
-function described (operation: NamedOperation): JsonSchema {
+function describeOperation (operation: NamedOperation): JsonSchema {
   const { id, method, path, summary, body, responseSchema: response } = operation
   const failures = [
-    ...withToken,
-    ...(path.includes(':') ? withId : []),
-    ...(method === 'GET' ? [] : changing),
-    ...(body ? withBody : [])
+    ...tokenFailures,
+    ...(path.includes(':') ? idFailures : []),
+    ...(method === 'GET' ? [] : changeFailures),
+    ...(body ? bodyFailures : [])
   ]
   return {
     operationId: id,
     summary,
-    parameters: parametersOf(operation),
+    parameters: listParameters(operation),
     ...(body ? { requestBody: { required: true, content: { 'application/json': { schema: body } } } } : {}),
-    responses: responsesOf({ status: statusOf(operation), description: 'Done.', data: response as JsonSchema }, [
+    responses: buildResponses({ status: getSuccessStatus(operation), description: 'Done.', data: response as JsonSchema }, [
       ...new Set(failures)
     ])
   }
 }
 
-function parametersOf ({ path, query }: NamedOperation): JsonSchema[] {
+function listParameters ({ path, query }: NamedOperation): JsonSchema[] {
   const ids = [...path.matchAll(/:(\w+)/g)].map(([, name]) => ({
     name,
     in: 'path',

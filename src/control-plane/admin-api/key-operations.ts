@@ -1,23 +1,23 @@
 import { Type } from 'typebox'
-import { operation, type OperationTable } from './operation.js'
+import { defineOperation, type OperationTable } from './operation.js'
 import {
   keyChangesSchema, keyDraftSchema, keySchema, newKeySchema, overlapSchema, rolledKeySchema
 } from '../store/keys.js'
 import { keyPropagationSchema } from '../store/gateway-store.js'
 
 /** The time of a text that the schema validated as ISO 8601; undefined if there is none. */
-export const dateOf = (text: string | undefined): Date | undefined => text === undefined ? undefined : new Date(text)
+export const toDate = (text: string | undefined): Date | undefined => text === undefined ? undefined : new Date(text)
 
 /** The operations on keys. */
 export const keyOperations = {
-  listKeys: operation({
+  listKeys: defineOperation({
     method: 'GET',
     path: '/organizations/:tenantId/keys',
     summary: 'The keys of an organization, oldest first, without secrets.',
     responseSchema: Type.Array(keySchema),
     run: (controlService, { ids }) => controlService.listKeys(ids.tenantId)
   }),
-  createKey: operation({
+  createKey: defineOperation({
     method: 'POST',
     path: '/organizations/:tenantId/keys',
     summary:
@@ -25,25 +25,25 @@ export const keyOperations = {
     body: keyDraftSchema,
     responseSchema: newKeySchema,
     run: (controlService, { ids, body: { expiresAt, ...draft } }) =>
-      controlService.createKey({ ...draft, tenantId: ids.tenantId, expiresAt: dateOf(expiresAt) })
+      controlService.createKey({ ...draft, tenantId: ids.tenantId, expiresAt: toDate(expiresAt) })
   }),
-  readKey: operation({
+  readKey: defineOperation({
     method: 'GET',
     path: '/keys/:keyId',
     summary: 'One key, without its secret.',
     responseSchema: keySchema,
     run: (controlService, { ids }) => controlService.findKey(ids.keyId)
   }),
-  changeKey: operation({
+  changeKey: defineOperation({
     method: 'PATCH',
     path: '/keys/:keyId',
     summary: 'Change the given fields of a key that is neither expired nor revoked.',
     body: keyChangesSchema,
     responseSchema: keySchema,
     run: (controlService, { ids, body }) =>
-      controlService.changeKey(ids.keyId, { name: body.name, expiresAt: dateOf(body.expiresAt) })
+      controlService.changeKey(ids.keyId, { name: body.name, expiresAt: toDate(body.expiresAt) })
   }),
-  rollKey: operation({
+  rollKey: defineOperation({
     method: 'POST',
     path: '/keys/:keyId/roll',
     summary: 'Create a successor of a key. The old key stays valid for the overlap.',
@@ -51,18 +51,18 @@ export const keyOperations = {
     responseSchema: rolledKeySchema,
     run: (controlService, { ids, body }) => controlService.rollKey(ids.keyId, body.overlapSeconds * 1_000)
   }),
-  revokeKey: operation({
+  revokeKey: defineOperation({
     method: 'POST',
     path: '/keys/:keyId/revoke',
     summary: 'Revoke a key immediately and permanently.',
     responseSchema: keySchema,
     run: (controlService, { ids }) => controlService.revokeKey(ids.keyId)
   }),
-  readKeyReach: operation({
+  readKeyReach: defineOperation({
     method: 'GET',
     path: '/keys/:keyId/reach',
     summary: 'Which gateways have applied the latest change of a key.',
     responseSchema: keyPropagationSchema,
-    run: (controlService, { ids }) => controlService.reachOfKey(ids.keyId)
+    run: (controlService, { ids }) => controlService.getKeyPropagation(ids.keyId)
   })
 } satisfies OperationTable

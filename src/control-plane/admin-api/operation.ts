@@ -33,18 +33,23 @@ export interface Operation<Ids = any, Query = any, Body = any, Data = unknown> {
   readonly run: (controlService: ControlService, input: Input<Ids, Query, Body>) => Promise<Data>
 }
 
-interface Declared<Path extends string, Query extends TSchema, Body extends TSchema, Answer extends TSchema>
-  extends Operation<IdsOf<Path>, Static<Query>, Static<Body>, DeepReadonly<Static<Answer>>> {
+interface Declared<Path extends string, Query extends TSchema, Body extends TSchema, ResponseSchema extends TSchema>
+  extends Operation<IdsOf<Path>, Static<Query>, Static<Body>, DeepReadonly<Static<ResponseSchema>>> {
   readonly path: Path
   readonly query?: Query
   readonly body?: Body
-  readonly responseSchema: Answer
+  readonly responseSchema: ResponseSchema
 }
 
 /** Declares an operation; a handler that does not match its path and its schemas does not compile. */
-export function operation<Path extends string, Query extends TSchema, Body extends TSchema, Answer extends TSchema> (
-  declared: Declared<Path, Query, Body, Answer>
-): Operation<IdsOf<Path>, Static<Query>, Static<Body>, DeepReadonly<Static<Answer>>> {
+export function defineOperation<
+  Path extends string,
+  Query extends TSchema,
+  Body extends TSchema,
+  ResponseSchema extends TSchema
+> (
+  declared: Declared<Path, Query, Body, ResponseSchema>
+): Operation<IdsOf<Path>, Static<Query>, Static<Body>, DeepReadonly<Static<ResponseSchema>>> {
   return declared
 }
 
@@ -55,6 +60,6 @@ export type NamedOperation = Operation & { readonly id: string }
 export type OperationTable = Readonly<Record<string, Operation>>
 
 /** 201 for an operation that creates an entity, 200 for all others. */
-export function statusOf ({ method, id }: Pick<NamedOperation, 'method' | 'id'>): 200 | 201 {
+export function getSuccessStatus ({ method, id }: Pick<NamedOperation, 'method' | 'id'>): 200 | 201 {
   return method === 'POST' && /^(create|invite|roll)/.test(id) ? 201 : 200
 }

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { keyOperations } from './key-operations.js'
-import { operation, type NamedOperation, type Operation, type OperationTable } from './operation.js'
+import { defineOperation, type NamedOperation, type Operation, type OperationTable } from './operation.js'
 import { peopleOperations } from './people-operations.js'
 import { auditEntrySchema, auditQuerySchema } from '../store/change-log.js'
 import { entitySchema, tenantIdSchema } from '../store/entity-schema.js'
@@ -19,21 +19,21 @@ const actor = entitySchema({
 
 /** The operations on organizations. */
 export const organizationOperations = {
-  whoAmI: operation({
+  whoAmI: defineOperation({
     method: 'GET',
     path: '/me',
     summary: 'Whom the token represents.',
     responseSchema: actor,
     run: async ({ actor }) => actor
   }),
-  listOrganizations: operation({
+  listOrganizations: defineOperation({
     method: 'GET',
     path: '/organizations',
     summary: "All organizations for an operator, otherwise only the caller's own; oldest first.",
     responseSchema: Type.Array(organizationSchema),
     run: controlService => controlService.listOrganizations()
   }),
-  createOrganization: operation({
+  createOrganization: defineOperation({
     method: 'POST',
     path: '/organizations',
     summary: 'Create an organization, which is a separate tenant. For operators.',
@@ -41,14 +41,14 @@ export const organizationOperations = {
     responseSchema: organizationSchema,
     run: (controlService, { body }) => controlService.createOrganization(body)
   }),
-  readOrganization: operation({
+  readOrganization: defineOperation({
     method: 'GET',
     path: '/organizations/:tenantId',
     summary: 'One organization.',
     responseSchema: organizationSchema,
     run: (controlService, { ids }) => controlService.findOrganization(ids.tenantId)
   }),
-  changeOrganization: operation({
+  changeOrganization: defineOperation({
     method: 'PATCH',
     path: '/organizations/:tenantId',
     summary:
@@ -61,39 +61,39 @@ export const organizationOperations = {
 
 /** The operations that read what was recorded: the audit trail, usage, bills, and the state of gateways. */
 export const recordOperations = {
-  listAuditTrail: operation({
+  listAuditTrail: defineOperation({
     method: 'GET',
     path: '/organizations/:tenantId/audit',
     summary: 'Who did what and when in an organization, newest first.',
     query: auditQuerySchema,
     responseSchema: Type.Array(auditEntrySchema),
-    run: (controlService, { ids, query }) => controlService.auditTrail({ tenantId: ids.tenantId, ...query })
+    run: (controlService, { ids, query }) => controlService.listAuditEntries({ tenantId: ids.tenantId, ...query })
   }),
-  listWholeAuditTrail: operation({
+  listWholeAuditTrail: defineOperation({
     method: 'GET',
     path: '/audit',
     summary: 'Who did what and when anywhere, newest first. For operators.',
     query: auditQuerySchema,
     responseSchema: Type.Array(auditEntrySchema),
-    run: (controlService, { query }) => controlService.auditTrail(query)
+    run: (controlService, { query }) => controlService.listAuditEntries(query)
   }),
-  readUsage: operation({
+  readUsage: defineOperation({
     method: 'GET',
     path: '/organizations/:tenantId/usage',
     summary: 'Usage of an organization by hour, day or month, optionally grouped by key, resource or interaction.',
     query: usageQuerySchema,
     responseSchema: usageReportSchema,
     run: (controlService, { ids, query: { from, to, ...question } }) =>
-      controlService.usage({ ...question, tenantId: ids.tenantId, from: new Date(from), to: new Date(to) })
+      controlService.getUsage({ ...question, tenantId: ids.tenantId, from: new Date(from), to: new Date(to) })
   }),
-  readBill: operation({
+  readBill: defineOperation({
     method: 'GET',
     path: '/organizations/:tenantId/bills/:month',
     summary: 'The bill of an organization for a month such as 2030-01, by hour.',
     responseSchema: billSchema,
-    run: (controlService, { ids }) => controlService.bill(ids.tenantId, ids.month)
+    run: (controlService, { ids }) => controlService.getBill(ids.tenantId, ids.month)
   }),
-  listGateways: operation({
+  listGateways: defineOperation({
     method: 'GET',
     path: '/gateways',
     summary: 'All gateways with their last reported state. For operators.',

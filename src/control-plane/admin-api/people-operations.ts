@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
-import { dateOf } from './key-operations.js'
-import { operation, type OperationTable } from './operation.js'
+import { toDate } from './key-operations.js'
+import { defineOperation, type OperationTable } from './operation.js'
 import {
   invitationDraftSchema,
   invitationSchema,
@@ -17,24 +17,24 @@ const audiences = {
 } as const
 
 /** The same lists belong to an organization, or to none and so to the operators. */
-function listsOf (audience: keyof typeof audiences) {
+function defineListOperations (audience: keyof typeof audiences) {
   const { prefix, whose, members, note } = audiences[audience]
   return {
-    listMembers: operation({
+    listMembers: defineOperation({
       method: 'GET',
       path: `${prefix}/${members}` as string,
       summary: `The people ${whose}, oldest first.${note}`,
       responseSchema: Type.Array(memberSchema),
       run: (controlService, { ids }) => controlService.listMembers(ids.tenantId)
     }),
-    listInvitations: operation({
+    listInvitations: defineOperation({
       method: 'GET',
       path: `${prefix}/invitations` as string,
       summary: `The open invitations of people ${whose}.${note}`,
       responseSchema: Type.Array(invitationSchema),
       run: (controlService, { ids }) => controlService.listInvitations(ids.tenantId)
     }),
-    invite: operation({
+    invite: defineOperation({
       method: 'POST',
       path: `${prefix}/invitations` as string,
       summary: `Invite a person. You must deliver the link with the token yourself.${note}`,
@@ -42,42 +42,42 @@ function listsOf (audience: keyof typeof audiences) {
       responseSchema: newInvitationSchema,
       run: (controlService, { ids, body }) => controlService.invite({ ...body, tenantId: ids.tenantId })
     }),
-    listTokens: operation({
+    listTokens: defineOperation({
       method: 'GET',
       path: `${prefix}/tokens` as string,
       summary: `The tokens ${whose}, oldest first, without secrets.${note}`,
       responseSchema: Type.Array(tokenSchema),
       run: (controlService, { ids }) => controlService.listTokens(ids.tenantId)
     }),
-    createToken: operation({
+    createToken: defineOperation({
       method: 'POST',
       path: `${prefix}/tokens` as string,
       summary: `Create a token for a program${audience === 'operators' ? ' or a gateway' : ''}. Its secret is shown only in this response.${note}`,
       body: tokenDraftSchema,
       responseSchema: newTokenSchema,
       run: (controlService, { ids, body: { expiresAt, ...draft } }) =>
-        controlService.createToken({ ...draft, tenantId: ids.tenantId, expiresAt: dateOf(expiresAt) })
+        controlService.createToken({ ...draft, tenantId: ids.tenantId, expiresAt: toDate(expiresAt) })
     })
   } satisfies OperationTable
 }
 
 /** The operations on the people of an organization, and on its tokens. */
-export const organizationPeople = listsOf('organization')
+export const organizationPeople = defineListOperations('organization')
 /** The same on operators and on tokens that belong to no organization. */
-export const operators = listsOf('operators')
+export const operators = defineListOperations('operators')
 
 /** The operations on people, their invitations, and tokens. */
 export const peopleOperations = {
   ...organizationPeople,
   ...Object.fromEntries(Object.entries(operators).map(([id, operation]) => [`${id}OfOperators`, operation])),
-  readMember: operation({
+  readMember: defineOperation({
     method: 'GET',
     path: '/members/:memberId',
     summary: 'One person.',
     responseSchema: memberSchema,
     run: (controlService, { ids }) => controlService.findMember(ids.memberId)
   }),
-  changeMember: operation({
+  changeMember: defineOperation({
     method: 'PATCH',
     path: '/members/:memberId',
     summary:
@@ -86,7 +86,7 @@ export const peopleOperations = {
     responseSchema: memberSchema,
     run: (controlService, { ids, body }) => controlService.changeMemberRole(ids.memberId, body.role)
   }),
-  removeMember: operation({
+  removeMember: defineOperation({
     method: 'DELETE',
     path: '/members/:memberId',
     summary:
@@ -94,21 +94,21 @@ export const peopleOperations = {
     responseSchema: memberSchema,
     run: (controlService, { ids }) => controlService.removeMember(ids.memberId)
   }),
-  resetPassword: operation({
+  resetPassword: defineOperation({
     method: 'POST',
     path: '/members/:memberId/reset-password',
     summary: "Reset a person's password to a temporary one for the next sign-in.",
     responseSchema: oneTimePasswordSchema,
     run: (controlService, { ids }) => controlService.resetPassword(ids.memberId)
   }),
-  withdrawInvitation: operation({
+  withdrawInvitation: defineOperation({
     method: 'DELETE',
     path: '/invitations/:invitationId',
     summary: 'Withdraw an invitation.',
     responseSchema: invitationSchema,
     run: (controlService, { ids }) => controlService.withdrawInvitation(ids.invitationId)
   }),
-  revokeToken: operation({
+  revokeToken: defineOperation({
     method: 'POST',
     path: '/tokens/:tokenId/revoke',
     summary: 'Revoke a token immediately and permanently.',

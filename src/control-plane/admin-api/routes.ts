@@ -3,19 +3,19 @@ import fp from 'fastify-plugin'
 import type { ControlStore } from '../store/store.js'
 import { ControlError, failureCodes } from '../store/control-error.js'
 import { bodyTypes, jsonBodies, parseBody } from '../../envelope/body.js'
-import { errorHandler, notFoundHandler } from '../../envelope/error-handlers.js'
+import { handleError, handleNotFound } from '../../envelope/error-handlers.js'
 import { Failure } from '../../envelope/failures.js'
-import { rawQuery } from '../../envelope/query.js'
+import { getRawQuery } from '../../envelope/query.js'
 import { envelope } from '../../envelope/reply.js'
 import { ServedDocument } from '../../envelope/served-document.js'
 import { refuseIdempotencyKey } from '../../idempotency/header.js'
-import { managementDocument } from './document.js'
-import { bodyCheck, queryCheck } from '../../envelope/checked-input.js'
-import { statusOf, type NamedOperation } from './operation.js'
+import { buildManagementDocument } from './document.js'
+import { createBodyCheck, createQueryCheck } from '../../envelope/checked-input.js'
+import { getSuccessStatus, type NamedOperation } from './operation.js'
 import { operations } from './operations.js'
-import { controlServiceFor, type ControlService } from '../store/desk.js'
-import { tokenActor } from '../store/token-store.js'
-import { bearerToken } from '../../envelope/headers.js'
+import { createControlService, type ControlService } from '../store/desk.js'
+import { toTokenActor } from '../store/token-store.js'
+import { parseBearerToken } from '../../envelope/headers.js'
 
 /** The dependencies of the management API; `url` is its public URL. */
 interface ManagementOptions {
@@ -32,24 +32,24 @@ const bodyBytes = 65_536
  * its token.
  */
 export async function management (scope: FastifyInstance, options: ManagementOptions): Promise<void> {
-  scope.setErrorHandler((error, request, reply) => errorHandler(failureOfRefusal(error), request, reply))
-  scope.setNotFoundHandler(notFoundHandler)
-  const document = new ServedDocument(() => managementDocument(options))
+  scope.setErrorHandler((error, request, reply) => handleError(toApiFailure(error), request, reply))
+  scope.setNotFoundHandler(handleNotFound)
+  const document = new ServedDocument(() => buildManagementDocument(options))
   scope.get('/openapi.json', async (request, reply) => await document.send(request, reply))
-  await scope.register(withToken, { control: options.control })
+  await scope.register(authenticatedRoutes, { control: options.control })
 }
 
-async function withToken (scope: FastifyInstance, { control }: Pick<ManagementOptions, 'control'>): Promise<void> {
+async function authenticatedRoutes (scope: FastifyInstance, { control }: Pick<ManagementOptions, 'control'>): Promise<void> {
   scope.addHook('onRequest', async (_, reply) => { reply.header('cache-control', 'no-store') })
   await scope.register(withControlService, { control })
   scope.addHook('onRequest', async request => refuseIdempotencyKey(request))
   await scope.register(envelope)
-  await scope.register(readable)
-  await scope.register(changing)
+  await scope.register(routesWithoutBody)
+  await scope.register(routesWithBody)
 }
 
 /** Some clients send an empty object with whatever changes something. */
-async function readable (scope: FastifyInstance): Promise<void> {
+async function routesWithoutBody (scope: FastifyInstance): Promise<void> {
   scope.addContentTypeParser(
     bodyTypes,
     { parseAs: 'buffer', bodyLimit: bodyBytes },
@@ -58,30 +58,30 @@ async function readable (scope: FastifyInstance): Promise<void> {
   for (const operation of operations.filter(({ body }) => body === undefined)) addRoute(scope, operation)
 }
 
-async function changing (scope: FastifyInstance): Promise<void> {
+async function routesWithBody (scope: FastifyInstance): Promise<void> {
   await scope.register(jsonBodies, { limitBytes: bodyBytes })
   for (const operation of operations.filter(({ body }) => body !== undefined)) addRoute(scope, operation)
 }
 
 function addRoute (scope: FastifyInstance, operation: NamedOperation): void {
-  const checkBody = bodyCheck(operation.body)
-  const checkQuery = queryCheck(operation.query)
+  const checkBody = createBodyCheck(operation.body)
+  const checkQuery = createQueryCheck(operation.query)
   scope.route({
     method: operation.method,
     url: operation.path,
     handler: async (request, reply) => {
       const input = {
         ids: request.params as Record<string, string>,
-        query: checkQuery(rawQuery(request.raw.url)),
+        query: checkQuery(getRawQuery(request.raw.url)),
         body: checkBody(request.body)
       }
-      reply.code(statusOf(operation))
+      reply.code(getSuccessStatus(operation))
       return await operation.run(request.adminControlService, input)
     }
   })
 }
 
-function failureOfRefusal (error: unknown): unknown {
+function toApiFailure (error: unknown): unknown {
   return error instanceof ControlError ? new Failure(failureCodes[error.reason], { message: error.message }) : error
 }
 
@@ -92,15 +92,15 @@ function failureOfRefusal (error: unknown): unknown {
 const withControlService = fp<{ readonly control: ControlStore }>(async (app, { control }) => {
   app.decorateRequest('adminControlService')
   app.addHook('onRequest', async request => {
-    const token = await control.tokens.whoHas(bearerToken(request.raw.rawHeaders) ?? '')
-    const actor = token && tokenActor(token)
+    const token = await control.tokens.findBySecret(parseBearerToken(request.raw.rawHeaders) ?? '')
+    const actor = token && toTokenActor(token)
     if (actor === undefined) {
       throw new Failure('UNAUTHORIZED', {
         message: 'Send a valid management token in the header Authorization: Bearer <token>.',
         headers: { 'www-authenticate': 'Bearer realm="control"' }
       })
     }
-    request.adminControlService = controlServiceFor(control, actor)
+    request.adminControlService = createControlService(control, actor)
   })
 }, { name: 'management-desk', fastify: '5.x' })
 

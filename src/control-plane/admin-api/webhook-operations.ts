@@ -10,7 +10,7 @@ import {
   webhookDraftSchema,
   webhookSchema
 } from '../../events/webhooks/webhook.js'
-import { operation, type OperationTable } from './operation.js'
+import { defineOperation, type OperationTable } from './operation.js'
 
 const strict = { additionalProperties: false }
 const tenantId = Type.String({ description: 'Tenant id of the organization', maxLength: 64 })
@@ -24,14 +24,14 @@ const deliveryQuery = Type.Object({
 
 /** The operations on webhooks. */
 export const webhookOperations = {
-  listWebhooks: operation({
+  listWebhooks: defineOperation({
     method: 'GET',
     path: '/organizations/:tenantId/webhooks',
     summary: 'The webhooks of an organization for live and test data, oldest first, without secrets.',
     responseSchema: Type.Array(webhook),
     run: (controlService, { ids }) => controlService.listWebhooks(ids.tenantId)
   }),
-  createWebhook: operation({
+  createWebhook: defineOperation({
     method: 'POST',
     path: '/organizations/:tenantId/webhooks',
     summary: 'Create a webhook. Events from now on are sent. Its secret is shown only in this response.',
@@ -39,14 +39,14 @@ export const webhookOperations = {
     responseSchema: newWebhook,
     run: (controlService, { ids, body }) => controlService.createWebhook({ ...body, tenantId: ids.tenantId })
   }),
-  readWebhook: operation({
+  readWebhook: defineOperation({
     method: 'GET',
     path: '/webhooks/:webhookId',
     summary: 'One webhook, without its secret.',
     responseSchema: webhook,
     run: (controlService, { ids }) => controlService.findWebhook(ids.webhookId)
   }),
-  changeWebhook: operation({
+  changeWebhook: defineOperation({
     method: 'PATCH',
     path: '/webhooks/:webhookId',
     summary: 'Change the given fields. Enabling a webhook sends the events that waited.',
@@ -54,7 +54,7 @@ export const webhookOperations = {
     responseSchema: webhook,
     run: (controlService, { ids, body }) => controlService.changeWebhook(ids.webhookId, body)
   }),
-  deleteWebhook: operation({
+  deleteWebhook: defineOperation({
     method: 'DELETE',
     path: '/webhooks/:webhookId',
     summary: 'Delete a webhook with its deliveries.',
@@ -64,21 +64,21 @@ export const webhookOperations = {
       return { id: ids.webhookId, deleted: true as const }
     }
   }),
-  rollWebhook: operation({
+  rollWebhook: defineOperation({
     method: 'POST',
     path: '/webhooks/:webhookId/roll',
     summary: 'Replace the secret. The old one signs too for a day.',
     responseSchema: newWebhook,
     run: (controlService, { ids }) => controlService.rollWebhook(ids.webhookId)
   }),
-  testWebhook: operation({
+  testWebhook: defineOperation({
     method: 'POST',
     path: '/webhooks/:webhookId/test',
     summary: 'Send an event of the type webhook.test once, soon.',
     responseSchema: testSchema,
     run: (controlService, { ids }) => controlService.testWebhook(ids.webhookId)
   }),
-  listDeliveries: operation({
+  listDeliveries: defineOperation({
     method: 'GET',
     path: '/webhooks/:webhookId/deliveries',
     summary: 'Every attempt to deliver an event, newest first.',
@@ -86,7 +86,7 @@ export const webhookOperations = {
     responseSchema: deliveryPageSchema,
     run: (controlService, { ids, query }) => controlService.listDeliveries(ids.webhookId, query)
   }),
-  resendWebhook: operation({
+  resendWebhook: defineOperation({
     method: 'POST',
     path: '/webhooks/:webhookId/resend',
     summary: 'Send all events since a time again, with the ids that they had.',

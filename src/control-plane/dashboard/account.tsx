@@ -1,13 +1,13 @@
 import type { FastifyInstance } from 'fastify'
 import type { Member } from '../store/members.js'
-import { Heading, ErrorNotice, Badge, DescriptionItem, Table, Time, momentText, type Columns } from './components.js'
-import { field, type FormError } from './form.js'
+import { Heading, ErrorNotice, Badge, DescriptionItem, Table, Time, formatTime, type Columns } from './components.js'
+import { readField, type FormError } from './form.js'
 import { NameField, PostForm, SubmitButton } from './forms.js'
 import { accountPath } from './paths.js'
 import type { ListedSession } from '../store/session-store.js'
 import { hashSecret } from '../../keys/secret.js'
 import type { ControlStore } from '../store/store.js'
-import { addPages, page, type DeclaredPage } from './declared-page.js'
+import { addPages, definePage, type DeclaredPage } from './declared-page.js'
 import type { DashboardContext } from './options.js'
 import { endSession, signOut } from './session.js'
 
@@ -75,7 +75,7 @@ function AccountPage ({ member, organization, sessions, own, csrf }: AccountProp
       <section>
         <h2>Sessions</h2>
         <p class='quiet'>Where you are signed in. If you do not recognize one, end it and change your password.</p>
-        <Table label='Sessions' columns={sessionColumns({ own, csrf })} rows={sessions} />
+        <Table label='Sessions' columns={buildSessionColumns({ own, csrf })} rows={sessions} />
         {sessions.length > 1 ? <EndOthers csrf={csrf} /> : ''}
       </section>
     </>
@@ -92,7 +92,7 @@ function OwnLinks () {
   )
 }
 
-const sessionColumns = (
+const buildSessionColumns = (
   { own, csrf }: Pick<AccountProps, 'own' | 'csrf'>
 ): Columns<ListedSession> => [
   { name: 'Browser', cell: ({ browser }) => <span safe>{browser ?? 'unknown'}</span> },
@@ -122,7 +122,7 @@ function EndForm ({
   return (
     <PostForm action={accountPath('sessions/end')} csrf={csrf} inline>
       <input type='hidden' name='session' value={idHash} />
-      <button type='submit' class='link' aria-label={`End the session of ${momentText(createdAt)}`}>
+      <button type='submit' class='link' aria-label={`End the session of ${formatTime(createdAt)}`}>
         End
       </button>
     </PostForm>
@@ -139,7 +139,7 @@ export async function accountRoutes (scope: FastifyInstance, parts: DashboardCon
 }
 
 const accountPages = ({ control }: DashboardContext): ReadonlyArray<DeclaredPage<any>> => [
-  page({
+  definePage({
     path: '/account',
     title: 'Your account',
     show: async ({ request: { member, session }, csrf }) => {
@@ -149,7 +149,7 @@ const accountPages = ({ control }: DashboardContext): ReadonlyArray<DeclaredPage
         <AccountPage
           member={member}
           organization={organization?.name}
-          sessions={await control.sessions.listOf(memberId)}
+          sessions={await control.sessions.listByMember(memberId)}
           own={hashSecret(session.sessionId)}
           csrf={csrf}
         />
@@ -160,7 +160,7 @@ const accountPages = ({ control }: DashboardContext): ReadonlyArray<DeclaredPage
         at: '/sessions/end',
         role: 'member',
         run: async ({ member, body }) => {
-          await control.sessions.endOf(member.memberId, { idHash: field(body, 'session') })
+          await control.sessions.endByMember(member.memberId, { idHash: readField(body, 'session') })
           return { to: accountPath(), message: 'Session ended.' }
         }
       },
@@ -168,7 +168,7 @@ const accountPages = ({ control }: DashboardContext): ReadonlyArray<DeclaredPage
         at: '/sessions/end-others',
         role: 'member',
         run: async ({ member, session }) => {
-          await control.sessions.endOf(member.memberId, { except: session.sessionId })
+          await control.sessions.endByMember(member.memberId, { except: session.sessionId })
           return { to: accountPath(), message: 'All other sessions ended.' }
         }
       }
@@ -177,16 +177,16 @@ const accountPages = ({ control }: DashboardContext): ReadonlyArray<DeclaredPage
   namePage(control)
 ]
 
-const namePage = (control: ControlStore): DeclaredPage<any> => page({
+const namePage = (control: ControlStore): DeclaredPage<any> => definePage({
   path: '/account/name',
   title: 'Change your name',
   show: ({ request: { member }, csrf, typed, error }) =>
     <NamePage csrf={csrf} member={member} name={typed?.('name')} error={error} />,
   actions: [{
     role: 'member',
-    again: 'invalid or conflict',
+    redisplayOn: 'invalid or conflict',
     run: async ({ member, body }) => {
-      await control.members.changeName(member.memberId, field(body, 'name'))
+      await control.members.changeName(member.memberId, readField(body, 'name'))
       return { to: accountPath(), message: 'Name changed.' }
     }
   }]

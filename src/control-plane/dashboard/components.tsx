@@ -3,11 +3,11 @@ import type { FormError } from './form.js'
 
 /** A time: in UTC until the script shows it in the reader's zone, with the exact time on hover. `at` is ISO 8601. */
 export function Time ({ at }: { readonly at: string }) {
-  return <time datetime={at} title={exactTime(at)} safe>{momentText(at)}</time>
+  return <time datetime={at} title={formatExactTime(at)} safe>{formatTime(at)}</time>
 }
 
 /** A time as text, for where an element is not possible. `at` is ISO 8601. */
-export function momentText (at: string): string {
+export function formatTime (at: string): string {
   return `${at.slice(0, 10)} ${at.slice(11, 16)} UTC`
 }
 
@@ -16,7 +16,7 @@ export function OptionalTime ({ at, otherwise }: { readonly at: string | undefin
   return at === undefined ? <span class='quiet' safe>{otherwise}</span> : <Time at={at} />
 }
 
-function exactTime (at: string): string {
+function formatExactTime (at: string): string {
   return `${at.slice(0, 10)} ${at.slice(11, 23).replace(/Z$/, '')} UTC`
 }
 

@@ -1,10 +1,10 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Actor } from '../../config/actor.js'
-import { newIdempotencyToken } from '../store/context.js'
+import { createIdempotencyToken } from '../store/context.js'
 import type { ControlError } from '../store/control-error.js'
 import type { Organization } from '../store/organizations.js'
 import { requireAdmin, requireOperator } from '../store/permissions.js'
-import { field, redisplayOnError, statusOf, toFormError, type FormError } from './form.js'
+import { readField, redisplayOnError, toHttpStatus, toFormError, type FormError } from './form.js'
 import type { PageFacts } from './page.js'
 
 /** The query of a page. */
@@ -53,7 +53,7 @@ interface Action<Subject> {
    * When the page shows its form again, with the reason: where the control plane finds it invalid, or also where it is
    * in conflict. All other refusals become an error page.
    */
-  readonly again?: 'invalid' | 'invalid or conflict'
+  readonly redisplayOn?: 'invalid' | 'invalid or conflict'
 }
 
 /** One page below `/dashboard`: its path, whom it is for, what it is about, what it shows and what its forms do. */
@@ -64,7 +64,7 @@ export interface DeclaredPage<Subject> {
   /** What the page is about. @throws {ControlError} where the member may not see it */
   readonly load?: (request: PageRequest) => Promise<Subject>
   /** The path of another page for members who have no use of this one. */
-  readonly elsewhere?: (request: PageRequest) => string | undefined
+  readonly redirectTo?: (request: PageRequest) => string | undefined
   readonly title?: string | ((subject: Subject) => string)
   /** The content; absent for a path that has actions only. */
   readonly show?: (view: PageView<Subject>) => JSX.Element
@@ -73,12 +73,12 @@ export interface DeclaredPage<Subject> {
 }
 
 /** Declares a page; content and actions that do not match what it is about do not compile. */
-export function page<Subject> (declared: DeclaredPage<Subject>): DeclaredPage<any> {
+export function definePage<Subject> (declared: DeclaredPage<Subject>): DeclaredPage<any> {
   return declared
 }
 
 /** What a page about an organization has in common with the others. */
-export const ofOrganization = {
+export const organizationPageBase = {
   load: ({ controlService, params }: PageRequest): Promise<Organization> =>
     controlService.findOrganization(params.tenantId),
   facts: (organization: Organization): PageFacts => ({ organization })
@@ -88,19 +88,19 @@ export const ofOrganization = {
  * What a page about what belongs to an organization, or to none and so to the operators, has in common with its twin:
  * its subject is the organization, undefined on the page of operators. `place` is the path of either in the layout.
  */
-export function ofEither (place: (tenantId: string | undefined) => string | undefined) {
+export function createOptionalOrganizationBase (toPath: (tenantId: string | undefined) => string | undefined) {
   return {
     load: async ({ controlService, params }: PageRequest): Promise<Organization | undefined> =>
       params.tenantId === undefined ? undefined : await controlService.findOrganization(params.tenantId),
     facts: (organization: Organization | undefined): PageFacts => ({
-      under: place(organization?.tenantId),
+      under: toPath(organization?.tenantId),
       ...organization !== undefined && { organization }
     })
   }
 }
 
 /** The facts of a page about a thing that belongs to an organization, or to none. */
-export async function factsOf (
+export async function fetchPageFacts (
   under: string,
   tenantId: string | undefined,
   { controlService }: Pick<FastifyRequest, 'controlService'>
@@ -120,18 +120,18 @@ export function queryParameter (value: string | string[] | undefined): string | 
 export function addPages (scope: FastifyInstance, pages: ReadonlyArray<DeclaredPage<any>>): void {
   for (const declared of pages) {
     const { path, role, show, actions = [] } = declared
-    const guard = role === 'operator' ? { onRequest: operatorsOnly } : {}
+    const guard = role === 'operator' ? { onRequest: requireOperatorMember } : {}
     if (show !== undefined) {
       scope.get(path, guard, async (request, reply) => await open(declared, request as PageRequest, reply))
     }
     for (const action of actions) {
       scope.post(path + (action.at ?? ''), guard, async (request, reply) =>
-        await act({ declared, action }, request as PageRequest, reply))
+        await runAction({ declared, action }, request as PageRequest, reply))
     }
   }
 }
 
-async function operatorsOnly ({ controlService }: FastifyRequest): Promise<void> {
+async function requireOperatorMember ({ controlService }: FastifyRequest): Promise<void> {
   requireOperator(controlService.actor)
 }
 
@@ -142,7 +142,7 @@ const requirements: Readonly<Record<RequiredRole, (actor: Actor) => void>> = {
 }
 
 /** The subject first, so that one of another organization is missing whatever the role. */
-async function subjectFor<Subject> (
+async function loadSubject<Subject> (
   { load }: DeclaredPage<Subject>,
   request: PageRequest,
   role: RequiredRole = 'member'
@@ -155,9 +155,9 @@ async function subjectFor<Subject> (
 async function open<Subject> (
   declared: DeclaredPage<Subject>, request: PageRequest, reply: FastifyReply
 ): Promise<FastifyReply> {
-  const elsewhere = declared.elsewhere?.(request)
+  const elsewhere = declared.redirectTo?.(request)
   if (elsewhere !== undefined) return reply.redirect(elsewhere, 303)
-  return await render({ declared, subject: await subjectFor(declared, request, declared.role) }, request, reply)
+  return await render({ declared, subject: await loadSubject(declared, request, declared.role) }, request, reply)
 }
 
 interface Rendered<Subject> {
@@ -171,33 +171,33 @@ async function render<Subject> (
   request: PageRequest,
   reply: FastifyReply
 ): Promise<FastifyReply> {
-  if (refusal !== undefined) reply.code(statusOf(refusal))
+  if (refusal !== undefined) reply.code(toHttpStatus(refusal))
   const content = await show!({
     subject,
     request,
     csrf: reply.generateCsrf(),
-    once: newIdempotencyToken(),
+    once: createIdempotencyToken(),
     mayChange: request.member.role !== 'viewer',
     error: refusal && toFormError(refusal),
-    ...refusal !== undefined && { typed: name => field(request.body, name) }
+    ...refusal !== undefined && { typed: name => readField(request.body, name) }
   })
   return await reply.page(
     typeof title === 'function' ? title(subject) : title ?? '', content, await facts?.(subject, request)
   )
 }
 
-async function act<Subject> (
+async function runAction<Subject> (
   { declared, action }: { readonly declared: DeclaredPage<Subject>, readonly action: Action<Subject> },
   request: PageRequest,
   reply: FastifyReply
 ): Promise<FastifyReply> {
-  const { role = 'admin', again, run } = action
-  const subject = await subjectFor(declared, request, role)
+  const { role = 'admin', redisplayOn, run } = action
+  const subject = await loadSubject(declared, request, role)
   return await redisplayOnError(
     async () => await end(await run(request, subject), reply),
     async refusal => {
-      if (again === undefined || (again === 'invalid' && refusal.reason === 'conflict')) throw refusal
-      return await render({ declared, subject: await subjectFor(declared, request), refusal }, request, reply)
+      if (redisplayOn === undefined || (redisplayOn === 'invalid' && refusal.reason === 'conflict')) throw refusal
+      return await render({ declared, subject: await loadSubject(declared, request), refusal }, request, reply)
     }
   )
 }

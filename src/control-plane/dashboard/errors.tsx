@@ -1,21 +1,23 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { ControlError } from '../store/control-error.js'
-import { failureOf } from '../../envelope/error-handlers.js'
+import { toFailure } from '../../envelope/error-handlers.js'
 import type { RefusalPages } from '../../envelope/malformed-http.js'
-import { statusOf } from './form.js'
+import { toHttpStatus } from './form.js'
 import { Layout } from './layout.js'
 import { home } from './paths.js'
 import { unstyledPageHeaders } from './security.js'
-import { pageOfForm } from './sign-in/next.js'
+import { findFormPage } from './sign-in/next.js'
 
 interface Explained { readonly status: number, readonly title: string, readonly message: string }
 
 /** Responds to any error on a page with a page that says what to do; only internal errors are logged. */
-export async function errorPage (error: unknown, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+export async function sendErrorPage (
+  error: unknown, request: FastifyRequest, reply: FastifyReply
+): Promise<FastifyReply> {
   const { status, title, message } = explain(error, request)
   // The request was refused before the dashboard's own hooks.
   if (!reply.raw.hasHeader('content-security-policy')) {
-    return reply.code(status).headers(unstyledErrorPages.headers).send(barePage({ title, message }))
+    return reply.code(status).headers(unstyledErrorPages.headers).send(renderBarePage({ title, message }))
   }
   return await reply
     .code(status)
@@ -25,13 +27,13 @@ export async function errorPage (error: unknown, request: FastifyRequest, reply:
       title={title}
       message={message}
       requestId={status >= 500 ? request.id : undefined}
-      form={request.method === 'POST' ? pageOfForm(request) : undefined}
+      form={request.method === 'POST' ? findFormPage(request) : undefined}
     />
     )
 }
 
 /** Responds to a path below the dashboard that has no page. */
-export async function missingPage (_: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+export async function sendNotFoundPage (_: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   return await reply.code(404).page(missing.title, <ErrorPage {...missing} />)
 }
 
@@ -40,7 +42,7 @@ export const unstyledErrorPages: RefusalPages = {
   below: home,
   headers: { ...unstyledPageHeaders, 'content-type': 'text/html; charset=utf-8' },
   body: ({ title }) =>
-    barePage({
+    renderBarePage({
       title,
       message:
         'The address, or what the browser sent with it, is too long or cannot be read. Check the address and try again.'
@@ -48,7 +50,7 @@ export const unstyledErrorPages: RefusalPages = {
 }
 
 /** A page that does not depend on who requests it. */
-function barePage ({ title, message }: Pick<Explained, 'title' | 'message'>): string {
+function renderBarePage ({ title, message }: Pick<Explained, 'title' | 'message'>): string {
   const safeContent = <ErrorPage title={title} message={message} />
   return <Layout title={title} content={safeContent as string} path={home} /> as string
 }
@@ -57,7 +59,7 @@ const missing = { title: 'Not found', message: 'There is nothing here, or it bel
 
 function explain (error: unknown, request: FastifyRequest): Explained {
   if (error instanceof ControlError) {
-    return { status: statusOf(error), title: titles[error.reason], message: error.message }
+    return { status: toHttpStatus(error), title: titles[error.reason], message: error.message }
   }
   if (isTokenError(error)) {
     return {
@@ -67,7 +69,7 @@ function explain (error: unknown, request: FastifyRequest): Explained {
         'This form is out of date, or this browser blocks cookies. Nothing was changed. Go back to the form and try again.'
     }
   }
-  const failure = failureOf(error)
+  const failure = toFailure(error)
   if (failure.status >= 500) request.log.error({ code: failure.code, err: failure.cause }, failure.title)
   if (failure.status === 404) return { status: 404, ...missing }
   if (failure.status === 403) return { status: 403, title: 'Not accepted', message: failure.message }

@@ -2,7 +2,7 @@ import { isDay } from '../../time/iso-time.js'
 import { ControlError } from '../store/control-error.js'
 
 /** The text that was typed into a field of a form; empty when the form has none or several of that name. */
-export function field (body: unknown, name: string): string {
+export function readField (body: unknown, name: string): string {
   const value =
     typeof body === 'object' && body !== null && Object.hasOwn(body, name)
       ? (body as Record<string, unknown>)[name]
@@ -11,7 +11,7 @@ export function field (body: unknown, name: string): string {
 }
 
 /** The values of a field that a form may have several times, such as checkboxes; none for a field that is absent. */
-export function fieldValues (body: unknown, name: string): readonly string[] {
+export function readFieldValues (body: unknown, name: string): readonly string[] {
   const value =
     typeof body === 'object' && body !== null && Object.hasOwn(body, name) ? (body as Record<string, unknown>)[name] : []
   return [value].flat().filter(each => typeof each === 'string')
@@ -32,13 +32,13 @@ export function endOfLastDay (text: string): Date | undefined {
  */
 export async function redisplayOnError<T> (
   work: () => Promise<T>,
-  again: (refusal: ControlError) => Promise<T>
+  redisplay: (refusal: ControlError) => Promise<T>
 ): Promise<T> {
   try {
     return await work()
   } catch (error) {
     if (error instanceof ControlError && (error.reason === 'invalid' || error.reason === 'conflict')) {
-      return await again(error)
+      return await redisplay(error)
     }
     throw error
   }
@@ -58,6 +58,6 @@ export function toFormError ({ message, field }: ControlError): FormError {
 const statuses = { missing: 404, forbidden: 403, invalid: 422, conflict: 409 } as const
 
 /** The HTTP status of a refusal. */
-export function statusOf ({ reason }: ControlError): number {
+export function toHttpStatus ({ reason }: ControlError): number {
   return statuses[reason]
 }

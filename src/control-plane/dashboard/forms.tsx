@@ -66,7 +66,7 @@ export function TextField ({
         maxlength={maxLength}
         min={min}
         autocomplete={autocomplete}
-        {...described(field)}
+        {...toAriaAttributes(field)}
       />
     </Labelled>
   )
@@ -119,7 +119,7 @@ export function PasswordField ({ kind, ...field }: PasswordFieldProps) {
         autocomplete={kind}
         minlength={kind === 'new-password' ? 12 : undefined}
         maxlength={200}
-        {...described(field)}
+        {...toAriaAttributes(field)}
       />
     </Labelled>
   )
@@ -145,7 +145,7 @@ export function SelectField ({ choices, value, ...field }: ChoiceProps) {
   const { name } = field
   return (
     <Labelled {...field}>
-      <select id={name} name={name} {...described(field)}>
+      <select id={name} name={name} {...toAriaAttributes(field)}>
         {choices.map(choice => (
           <option value={choice.value} selected={choice.value === value} safe>
             {choice.label}
@@ -160,7 +160,7 @@ export function SelectField ({ choices, value, ...field }: ChoiceProps) {
 export function RadioField ({ choices, value = choices[0]?.value, ...field }: ChoiceProps) {
   const { label, name } = field
   return (
-    <fieldset class='field' aria-describedby={described(field)['aria-describedby']}>
+    <fieldset class='field' aria-describedby={toAriaAttributes(field)['aria-describedby']}>
       <legend safe>{label}</legend>
       <FieldError {...field} />
       {choices.map((choice, at) => (
@@ -211,7 +211,7 @@ function FieldError ({ name, error }: FieldProps) {
   return error?.field === name ? <p class='field-trouble' id={`${name}-trouble`} safe>{error.message}</p> : ''
 }
 
-function described ({ name, hint, error }: FieldProps): {
+function toAriaAttributes ({ name, hint, error }: FieldProps): {
   readonly 'aria-describedby'?: string
   readonly 'aria-invalid'?: 'true'
 } {

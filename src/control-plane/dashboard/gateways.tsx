@@ -1,13 +1,13 @@
 import type { Gateway } from '../store/gateway-store.js'
 import { Badge, Empty, Heading, Table, Time, type Columns } from './components.js'
-import { page, type DeclaredPage } from './declared-page.js'
-import { countOf } from './format.js'
+import { definePage, type DeclaredPage } from './declared-page.js'
+import { formatQuantity } from './format.js'
 import type { DashboardContext } from './options.js'
 import { tokensPath } from './paths.js'
 
 /** The page of the gateways. */
 export const gatewayPages = ({ url }: DashboardContext): ReadonlyArray<DeclaredPage<any>> => [
-  page({
+  definePage({
     path: '/gateways',
     role: 'operator',
     title: 'Gateways',
@@ -75,7 +75,7 @@ const columns: Columns<Gateway> = [
 
 function Behind ({ changes }: { readonly changes: number | undefined }) {
   if (changes === undefined) return <Badge tone='bad' text='follows another control plane' />
-  return changes === 0 ? <span>none</span> : <Badge tone='warning' text={countOf(changes, 'change')} />
+  return changes === 0 ? <span>none</span> : <Badge tone='warning' text={formatQuantity(changes, 'change')} />
 }
 
 function Checks ({ checks }: Pick<Gateway, 'checks'>) {

@@ -64,7 +64,7 @@ const operatorLinks: readonly Link[] = [
   { href: `${home}/audit`, text: 'Audit trail' }
 ]
 
-const organizationLinks = (tenantId: string): readonly Link[] => [
+const buildOrganizationLinks = (tenantId: string): readonly Link[] => [
   { href: organizationPath(tenantId), text: 'Overview' },
   { href: organizationPath(tenantId, 'keys'), text: 'Keys' },
   { href: organizationPath(tenantId, 'members'), text: 'Members' },
@@ -87,7 +87,7 @@ interface TopProps extends Pick<LayoutProps, 'path' | 'organization'> {
  * own.
  */
 function Top ({ viewer: { member, csrf }, path, organization }: TopProps) {
-  const links = member.tenantId === undefined ? operatorLinks : organizationLinks(member.tenantId)
+  const links = member.tenantId === undefined ? operatorLinks : buildOrganizationLinks(member.tenantId)
   return (
     <header class='top'>
       <div class='bar'>
@@ -120,7 +120,7 @@ function OrganizationName ({ organization }: Pick<LayoutProps, 'organization'>) 
 function OrganizationBar ({ organization, path }: { readonly organization: PageOrganization, readonly path: string }) {
   return (
     <div class='organization-bar'>
-      <Links label='Organization' links={organizationLinks(organization.tenantId)} path={path}>
+      <Links label='Organization' links={buildOrganizationLinks(organization.tenantId)} path={path}>
         <OrganizationName organization={organization} />
       </Links>
     </div>
@@ -133,7 +133,7 @@ function Links ({
   path,
   children
 }: PropsWithChildren<{ readonly label: string; readonly links: readonly Link[]; readonly path: string }>) {
-  const current = currentOf(links, path)
+  const current = findCurrentLink(links, path)
   return (
     <nav aria-label={label}>
       {children}
@@ -149,7 +149,7 @@ function Links ({
 }
 
 /** The longest link that leads to the page or to one above it. */
-function currentOf (links: readonly Link[], path: string): string | undefined {
+function findCurrentLink (links: readonly Link[], path: string): string | undefined {
   return links
     .map(({ href }) => href)
     .filter(href => `${path}/`.startsWith(`${href}/`))

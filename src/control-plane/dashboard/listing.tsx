@@ -1,7 +1,7 @@
 import type { PropsWithChildren } from '@kitajs/html'
 import { maxEmailLength } from '../store/members.js'
 import { queryParameter, type PageQuery } from './declared-page.js'
-import { countText } from './format.js'
+import { formatCount } from './format.js'
 import { Empty } from './components.js'
 
 /** Rows of one page. */
@@ -24,7 +24,7 @@ export interface ListOptions<T> {
 /**
  * The page of a list that a query requests with `search` and `page`; `texts` are those of a row that may be searched.
  */
-export function listingOf<T> (
+export function paginate<T> (
   all: readonly T[],
   texts: (row: T) => readonly string[],
   query: PageQuery
@@ -45,7 +45,7 @@ export function listingOf<T> (
 }
 
 /** The rows of a list, active ones first; each group stays in its order. */
-export function activeFirst<T> (rows: readonly T[], isActive: (row: T) => boolean): T[] {
+export function sortActiveFirst<T> (rows: readonly T[], isActive: (row: T) => boolean): T[] {
   return [...rows.filter(isActive), ...rows.filter(row => !isActive(row))]
 }
 
@@ -96,21 +96,21 @@ function NothingFound ({ listing: { search } }: Pick<ListingPart, 'listing'>) {
 /** Where in a long list the reader is, and the ways on and back. */
 function Pages ({ listing: { search, page, pages, found }, path }: ListingPart) {
   if (pages === 1) return ''
-  const to = (requested: number): string =>
+  const buildPageUrl = (requested: number): string =>
     `${path}?${new URLSearchParams({ ...(search === '' ? {} : { search }), page: String(requested) })}`
   const first = (page - 1) * pageLength + 1
   return (
     <nav class='pages' aria-label='Pages'>
       {page === 1
         ? ''
-        : <a class='button' rel='prev' href={to(page - 1)}>Previous</a>}
+        : <a class='button' rel='prev' href={buildPageUrl(page - 1)}>Previous</a>}
       <span
         safe
-      >{`${countText(first)}–${countText(Math.min(found, first + pageLength - 1))} of ${countText(found)}`}
+      >{`${formatCount(first)}–${formatCount(Math.min(found, first + pageLength - 1))} of ${formatCount(found)}`}
       </span>
       {page === pages
         ? ''
-        : <a class='button' rel='next' href={to(page + 1)}>Next</a>}
+        : <a class='button' rel='next' href={buildPageUrl(page + 1)}>Next</a>}
     </nav>
   )
 }

@@ -40,15 +40,15 @@ export interface Cookies {
 }
 
 /** Over https, browsers accept `__Host-` cookies from this exact host only, and send them to no other. */
-export function cookiesFor (url: string): Cookies {
+export function buildCookies (url: string): Cookies {
   const secure = url.startsWith('https:')
-  const named = (name: string): string => `${secure ? '__Host-' : ''}clinigate-${name}`
+  const toCookieName = (name: string): string => `${secure ? '__Host-' : ''}clinigate-${name}`
   return {
-    session: named('session'),
-    form: named('form'),
-    notice: named('notice'),
-    device: named('device'),
-    provider: named('provider'),
+    session: toCookieName('session'),
+    form: toCookieName('form'),
+    notice: toCookieName('notice'),
+    device: toCookieName('device'),
+    provider: toCookieName('provider'),
     flags: { path: '/', httpOnly: true, sameSite: 'lax', secure }
   }
 }

@@ -23,10 +23,10 @@ export const pageReplies = fp<{ readonly cookies: Cookies }>(async (app, { cooki
       if (message !== undefined) this.clearCookie(notice, flags)
       const html = await (
         <Layout
-          title={titleOf(this, title)}
+          title={formatTitle(this, title)}
           content={await content}
-          path={facts.under ?? pathOf(this)}
-          viewer={viewerOf(this)}
+          path={facts.under ?? getPath(this)}
+          viewer={getViewer(this)}
           organization={facts.organization}
           notice={message}
         />
@@ -41,12 +41,12 @@ export const pageReplies = fp<{ readonly cookies: Cookies }>(async (app, { cooki
 }, { name: 'dashboard-pages', dependencies: ['dashboard-sessions'], fastify: '5.x' })
 
 /** Puts the form's error first: the title is all that a screen reader reads of a page that is shown again. */
-const titleOf = ({ statusCode }: FastifyReply, title: string): string =>
+const formatTitle = ({ statusCode }: FastifyReply, title: string): string =>
   statusCode === 422 || statusCode === 409 ? `Error: ${title}` : title
 
-const pathOf = ({ request }: FastifyReply): string => request.raw.url!.split('?', 1)[0]!
+const getPath = ({ request }: FastifyReply): string => request.raw.url!.split('?', 1)[0]!
 
-function viewerOf (reply: FastifyReply) {
+function getViewer (reply: FastifyReply) {
   const { member } = reply.request
   // None on the pages for everybody, nor when something goes wrong before the person is known.
   return member ? { member, csrf: reply.generateCsrf() } : undefined

@@ -44,11 +44,11 @@ export const tokensPath = (tenantId: string | undefined): string =>
 /** The audit trail of an organization, or of everything; about one entity when it is named. */
 export function auditPath (
   tenantId: string | undefined,
-  question: { readonly entity?: string; readonly before?: number } = {}
+  filter: { readonly entity?: string; readonly before?: number } = {}
 ): string {
   const path = tenantId === undefined ? `${home}/audit` : organizationPath(tenantId, 'audit')
   const query = new URLSearchParams()
-  if (question.entity !== undefined) query.set('entity', question.entity)
-  if (question.before !== undefined) query.set('before', String(question.before))
+  if (filter.entity !== undefined) query.set('entity', filter.entity)
+  if (filter.before !== undefined) query.set('before', String(filter.before))
   return query.size === 0 ? path : `${path}?${query}`
 }

@@ -16,8 +16,8 @@ import formbody from '@fastify/formbody'
 import type { FastifyInstance } from 'fastify'
 import { accountRoutes } from './account.js'
 import { assetRoutes } from './assets.js'
-import { cookiesFor, type DashboardOptions, type DashboardContext } from './options.js'
-import { errorPage, missingPage } from './errors.js'
+import { buildCookies, type DashboardOptions, type DashboardContext } from './options.js'
+import { sendErrorPage, sendNotFoundPage } from './errors.js'
 import { invitationRoutes } from './sign-in/invitation.js'
 import { oidcRoutes } from './sign-in/oidc.js'
 import { pageReplies } from './page.js'
@@ -25,7 +25,7 @@ import { passwordRoutes } from './sign-in/password.js'
 import { formTokens, noStore, sameSite, securityHeaders } from './security.js'
 import { signedInMembers, sessions } from './session.js'
 import { signInRoutes } from './sign-in/sign-in.js'
-import { signInRateLimit, type AttemptLimits } from './sign-in/limits.js'
+import { createSignInRateLimit, type AttemptLimits } from './sign-in/limits.js'
 import { auditPages } from './audit/pages.js'
 import { addPages } from './declared-page.js'
 import { gatewayPages } from './gateways.js'
@@ -48,27 +48,27 @@ export async function dashboard (
   const { url } = options
   await scope.register(securityHeaders, { url })
   await scope.register(assetRoutes)
-  await scope.register(personal, { ...options, cookies: cookiesFor(url) })
+  await scope.register(personalRoutes, { ...options, cookies: buildCookies(url) })
 }
 
 /** The routes for one person, or for one visitor who is not signed in yet. */
-async function personal (scope: FastifyInstance, options: DashboardContext): Promise<void> {
+async function personalRoutes (scope: FastifyInstance, options: DashboardContext): Promise<void> {
   const { url, settings: { sessionIdleMinutes: idleMinutes, sessionHours: hours } } = options
-  scope.setErrorHandler(errorPage)
+  scope.setErrorHandler(sendErrorPage)
   await scope.register(noStore)
   await scope.register(sameSite, { url })
   await scope.register(formbody, { bodyLimit: bodyBytes })
   await scope.register(sessions, { ...options, bounds: { idleMinutes, hours } })
   await scope.register(pageReplies, options)
-  const parts = { ...options, attempts: await signInRateLimit(scope, options.signInCounter) }
-  await scope.register(forVisitors, parts)
-  await scope.register(forMembers, parts)
+  const parts = { ...options, attempts: await createSignInRateLimit(scope, options.signInCounter) }
+  await scope.register(visitorRoutes, parts)
+  await scope.register(memberRoutes, parts)
 }
 
 interface PersonalParts extends DashboardContext { readonly attempts: AttemptLimits }
 
 /** The ways in. */
-async function forVisitors (scope: FastifyInstance, parts: PersonalParts): Promise<void> {
+async function visitorRoutes (scope: FastifyInstance, parts: PersonalParts): Promise<void> {
   await scope.register(formTokens, { ...parts, of: 'visitors' })
   await scope.register(signInRoutes, parts)
   if (parts.settings.localAccounts) await scope.register(invitationRoutes, parts)
@@ -76,17 +76,17 @@ async function forVisitors (scope: FastifyInstance, parts: PersonalParts): Promi
 }
 
 /** The pages of signed-in members; only they get 404 for a path that does not exist. */
-async function forMembers (scope: FastifyInstance, parts: PersonalParts): Promise<void> {
+async function memberRoutes (scope: FastifyInstance, parts: PersonalParts): Promise<void> {
   await scope.register(signedInMembers, parts)
   await scope.register(formTokens, { ...parts, of: 'members' })
-  scope.setNotFoundHandler(missingPage)
+  scope.setNotFoundHandler(sendNotFoundPage)
   await scope.register(accountRoutes, parts)
   if (parts.settings.localAccounts) await scope.register(passwordRoutes, parts)
-  await scope.register(pages, parts)
+  await scope.register(pageRoutes, parts)
 }
 
 /** The pages and actions of members, each as it is declared. */
-async function pages (scope: FastifyInstance, parts: DashboardContext): Promise<void> {
+async function pageRoutes (scope: FastifyInstance, parts: DashboardContext): Promise<void> {
   scope.get('/', async ({ member }, reply) =>
     reply.redirect(member.tenantId === undefined ? `${home}/organizations` : organizationPath(member.tenantId), 303)
   )

@@ -4,7 +4,7 @@ import fp from 'fastify-plugin'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { Failure } from '../../envelope/failures.js'
 import type { Cookies } from './options.js'
-import { field } from './form.js'
+import { readField } from './form.js'
 
 const policy = {
   'default-src': ["'none'"],
@@ -48,7 +48,7 @@ export const noStore = fp(async app => {
 export const sameSite = fp<{ readonly url: string }>(async (app, { url }) => {
   const own = new URL(url).host
   app.addHook('onRequest', async request => {
-    if (isSafe(request) || comesFromHere(request, own)) return
+    if (isSafe(request) || isSameOrigin(request, own)) return
     throw new Failure('INSUFFICIENT_SCOPE', {
       message: 'This form was sent by another site. Open the dashboard itself and try again.'
     })
@@ -61,7 +61,7 @@ export const sameSite = fp<{ readonly url: string }>(async (app, { url }) => {
  */
 export const formTokens = fp<{ readonly cookies: Cookies; readonly of: 'members' | 'visitors' }>(
   async (app, { cookies, of }) => {
-    const getToken = ({ body }: FastifyRequest) => field(body, '_csrf')
+    const getToken = ({ body }: FastifyRequest) => readField(body, '_csrf')
     if (of === 'members') await app.register(csrf, { sessionPlugin: '@fastify/session', getToken })
     else {
       await app.register(csrf, {
@@ -89,7 +89,7 @@ const isSafe = ({ method }: FastifyRequest): boolean => method === 'GET' || meth
  * Browsers send it in Sec-Fetch-Site (https://www.w3.org/TR/fetch-metadata/), older ones in Origin; programs send
  * neither, and have no member's cookies.
  */
-function comesFromHere ({ headers }: FastifyRequest, own: string): boolean {
+function isSameOrigin ({ headers }: FastifyRequest, own: string): boolean {
   const site = headers['sec-fetch-site']
   if (site !== undefined) return site === 'same-origin' || site === 'none'
   const { origin } = headers

@@ -19,10 +19,10 @@ const choiceMs = 5 * 60_000
  * The content of the cookie: 256 random bits, which is all that a session needs, so that there is no secret to store,
  * share or rotate.
  */
-export const newSessionId = (): string => randomString(base62, 43)
+export const createSessionId = (): string => randomString(base62, 43)
 
 /** In place of a signature: whether the text can be an id at all, before any look-up. */
-export const idForm = {
+export const sessionIdSigner = {
   sign: (id: string): string => id,
   unsign: (text: string) => {
     const valid = /^[0-9A-Za-z]{43}$/.test(text)
@@ -31,30 +31,30 @@ export const idForm = {
 }
 
 /** The end of a session that began then and is requested now. */
-export function endOf (startedAt: Date, now: Date, { idleMinutes, hours }: SessionBounds): Date {
+export function computeSessionEnd (startedAt: Date, now: Date, { idleMinutes, hours }: SessionBounds): Date {
   return new Date(Math.min(now.getTime() + idleMinutes * 60_000, startedAt.getTime() + hours * 3_600_000))
 }
 
 /** The sessions of the control plane, in the shape that the library requests. */
-export function libraryStore ({ sessions, now, ...bounds }: StoreParts): LibraryStore {
+export function createLibraryStore ({ sessions, now, ...bounds }: StoreParts): LibraryStore {
   return {
-    set: (id, session, done) => { sessions.save(id, toStored(session, now(), bounds)).then(() => done(), done) },
-    get: (id, done) => { sessions.find(id).then(found => done(null, found && fromStored(found)), done) },
+    set: (id, session, done) => { sessions.save(id, toStoredSession(session, now(), bounds)).then(() => done(), done) },
+    get: (id, done) => { sessions.find(id).then(found => done(null, found && toFastifySession(found)), done) },
     destroy: (id, done) => { sessions.end(id).then(() => done(), done) }
   }
 }
 
-function toStored (
+function toStoredSession (
   { memberId, startedAt = '', browser, opened, _csrf }: FastifySession,
   now: Date,
   bounds: SessionBounds
 ): Session {
   const expiresAt =
-    memberId === undefined ? new Date(now.getTime() + choiceMs) : endOf(new Date(startedAt), now, bounds)
+    memberId === undefined ? new Date(now.getTime() + choiceMs) : computeSessionEnd(new Date(startedAt), now, bounds)
   return { memberId, content: { startedAt, browser, opened, _csrf }, expiresAt }
 }
 
-function fromStored ({ memberId, content, expiresAt }: Session): FastifySessionObject {
+function toFastifySession ({ memberId, content, expiresAt }: Session): FastifySessionObject {
   return { ...content, memberId, endsAt: expiresAt.toISOString() } as unknown as FastifySessionObject
 }
 

@@ -3,13 +3,13 @@ import session from '@fastify/session'
 import fp from 'fastify-plugin'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { toActor, type Member, type OpenedMember } from '../store/members.js'
-import { controlServiceFor, type ControlService } from '../store/desk.js'
+import { createControlService, type ControlService } from '../store/desk.js'
 import type { ControlStore } from '../store/store.js'
 import { base62, randomString } from '../../keys/random-text.js'
 import type { Cookies } from './options.js'
 import { signInPath, signOutPath } from './paths.js'
-import { endOf, idForm, libraryStore, newSessionId, type SessionBounds } from './session-store.js'
-import { pageOfForm } from './sign-in/next.js'
+import { computeSessionEnd, sessionIdSigner, createLibraryStore, createSessionId, type SessionBounds } from './session-store.js'
+import { findFormPage } from './sign-in/next.js'
 
 interface SessionOptions {
   readonly control: ControlStore
@@ -28,13 +28,13 @@ const touchedEveryMs = 60_000
 export const sessions = fp<SessionOptions>(async (app, { control, now, bounds, cookies }) => {
   await app.register(cookie)
   await app.register(session, {
-    secret: idForm,
-    idGenerator: newSessionId,
+    secret: sessionIdSigner,
+    idGenerator: createSessionId,
     cookieName: cookies.session,
     cookie: { path: '/', httpOnly: true, sameSite: 'lax', secure: cookies.flags.secure === true },
     rolling: false,
     saveUninitialized: false,
-    store: libraryStore({ sessions: control.sessions, now, ...bounds })
+    store: createLibraryStore({ sessions: control.sessions, now, ...bounds })
   })
   app.decorateRequest('visitor', undefined)
   app.addHook('onRequest', async (request, reply) => {
@@ -42,7 +42,7 @@ export const sessions = fp<SessionOptions>(async (app, { control, now, bounds, c
     if (memberId === undefined) return
     request.visitor = await control.members.find(memberId)
     if (request.visitor === undefined) return await signOut(request, reply, cookies)
-    await prolong(request, { control, now, bounds })
+    await extendSession(request, { control, now, bounds })
   })
 }, { name: 'dashboard-sessions', fastify: '5.x' })
 
@@ -56,18 +56,20 @@ export const signedInMembers = fp<Pick<SessionOptions, 'control' | 'cookies'>>(a
   app.addHook('onRequest', async (request, reply) => {
     const { visitor } = request
     if (visitor === undefined) {
-      return await (isSignOut(request) ? endSession(reply) : reply.done(wayIn(request), endedText(request, cookies)))
+      return await (isSignOut(request)
+        ? endSession(reply)
+        : reply.done(getSignInUrl(request), getSignInNotice(request, cookies)))
     }
     if (visitor.mustChangePassword && !reachable.has(request.routeOptions.url ?? '')) {
       return await reply.redirect('/dashboard/password', 303)
     }
     request.member = visitor
-    request.controlService = controlServiceFor(control, toActor(visitor))
+    request.controlService = createControlService(control, toActor(visitor))
   })
 }, { name: 'dashboard-members', dependencies: ['dashboard-sessions', 'dashboard-pages'], fastify: '5.x' })
 
 /** The text for a visitor who was signed in, or who sent a form; undefined for a visitor who just arrives. */
-function endedText ({ method, cookies }: FastifyRequest, { session }: Cookies): string | undefined {
+function getSignInNotice ({ method, cookies }: FastifyRequest, { session }: Cookies): string | undefined {
   if (method === 'POST') {
     return 'You were signed out before this was saved. Nothing was changed. Sign in to go back to it.'
   }
@@ -89,8 +91,8 @@ type Parts = Pick<SessionOptions, 'control' | 'now'>
 
 /** Begins a session under a new id, whatever was in the browser before. */
 export async function signIn (request: FastifyRequest, parts: Parts, memberId: string): Promise<void> {
-  await beginSession(request, sessionOf(request, parts, memberId))
-  await noteSignIn(parts, memberId)
+  await beginSession(request, toSessionContent(request, parts, memberId))
+  await recordSignIn(parts, memberId)
 }
 
 /**
@@ -103,7 +105,7 @@ export async function signInByPassword (
   opened: Opened
 ): Promise<Member | undefined> {
   const member = await renewSession(request, parts, opened)
-  if (member !== undefined) await noteSignIn(parts, member.memberId)
+  if (member !== undefined) await recordSignIn(parts, member.memberId)
   return member
 }
 
@@ -118,7 +120,7 @@ export async function renewSession (
 ): Promise<Member | undefined> {
   const { members } = parts.control
   if ((await members.findOpened(opened)) === undefined) return undefined
-  await beginSession(request, sessionOf(request, parts, opened.memberId))
+  await beginSession(request, toSessionContent(request, parts, opened.memberId))
   // Checked again: a change of the password ends the existing sessions, and this one may not have existed yet.
   const member = await members.findOpened(opened)
   if (member === undefined) await request.session.destroy()
@@ -127,14 +129,14 @@ export async function renewSession (
 
 type Opened = Pick<OpenedMember, 'memberId' | 'proof'>
 
-const sessionOf = ({ headers }: FastifyRequest, { now }: Parts, memberId: string) => ({
+const toSessionContent = ({ headers }: FastifyRequest, { now }: Parts, memberId: string) => ({
   memberId,
   startedAt: now().toISOString(),
-  browser: browserName(headers['user-agent'])
+  browser: parseBrowserName(headers['user-agent'])
 })
 
-async function noteSignIn ({ control }: Parts, memberId: string): Promise<void> {
-  await control.members.signedIn(memberId)
+async function recordSignIn ({ control }: Parts, memberId: string): Promise<void> {
+  await control.members.recordSignIn(memberId)
   await control.sessions.sweep()
 }
 
@@ -160,11 +162,11 @@ async function beginSession (request: FastifyRequest, content: Partial<FastifyRe
   await request.session.save()
 }
 
-async function prolong (
+async function extendSession (
   { session }: FastifyRequest,
   { control, now, bounds }: Omit<SessionOptions, 'cookies'>
 ): Promise<void> {
-  const end = endOf(new Date(session.startedAt!), now(), bounds)
+  const end = computeSessionEnd(new Date(session.startedAt!), now(), bounds)
   const gained = end.getTime() - new Date(session.endsAt!).getTime()
   if (gained >= Math.min(touchedEveryMs, bounds.idleMinutes * 6_000)) {
     await control.sessions.touch(session.sessionId, end)
@@ -172,8 +174,8 @@ async function prolong (
 }
 
 /** The sign-in, which leads to the page that was requested or on which a form stood. */
-function wayIn (request: FastifyRequest): string {
-  const next = request.method === 'GET' ? request.raw.url : pageOfForm(request)
+function getSignInUrl (request: FastifyRequest): string {
+  const next = request.method === 'GET' ? request.raw.url : findFormPage(request)
   return next === undefined ? signInPath : `${signInPath}?${new URLSearchParams({ next })}`
 }
 
@@ -209,7 +211,7 @@ const systems: ReadonlyArray<readonly [RegExp, string]> = [
 ]
 
 /** A browser in words, such as `Firefox on Windows`, by the header User-Agent; undefined if the header names none. */
-export function browserName (userAgent = ''): string | undefined {
+export function parseBrowserName (userAgent = ''): string | undefined {
   const [browser, system] = [browsers, systems].map(known => known.find(([word]) => word.test(userAgent))?.[1])
   return browser === undefined || system === undefined ? browser : `${browser} on ${system}`
 }

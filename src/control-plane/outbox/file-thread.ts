@@ -21,7 +21,7 @@ export function serveFile<File extends ClosableFile> (
   const host = new FileHost(workerData as string, open, methods)
   const port = parentPort!
   port.on('message', (request: FileRequest | 'close') => {
-    if (request !== 'close') return port.postMessage(host.response(request))
+    if (request !== 'close') return port.postMessage(host.respond(request))
     host.close()
     port.close()
   })
@@ -43,7 +43,7 @@ class FileHost<File extends ClosableFile> {
     this.#methods = methods
   }
 
-  response ({ name, args, now }: FileRequest): FileResponse {
+  respond ({ name, args, now }: FileRequest): FileResponse {
     try {
       this.#file ??= this.#open(this.#path)
       return { value: name === 'open' ? undefined : this.#call(this.#file, name, args) }

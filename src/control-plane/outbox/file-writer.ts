@@ -4,7 +4,7 @@ import { readdirSync } from 'node:fs'
 import { basename, dirname } from 'node:path'
 import { FileFailure, type FileResponse } from './messages.js'
 
-interface Waiting { readonly resolve: (value: never) => void, readonly reject: (error: FileFailure) => void }
+interface PendingCall { readonly resolve: (value: never) => void, readonly reject: (error: FileFailure) => void }
 
 /** The file of a thread. */
 interface WriterOptions {
@@ -20,7 +20,7 @@ interface WriterOptions {
 /**
  * A module of the build by its path in `dist`, also in tests: loading TypeScript would take a second in each thread.
  */
-export function compiledModule (path: string): URL {
+export function resolveCompiledModule (path: string): URL {
   return new URL(import.meta.url.endsWith('.ts') ? `../../../dist/${path}` : `../../${path}`, import.meta.url)
 }
 
@@ -30,7 +30,7 @@ export function compiledModule (path: string): URL {
  */
 export class FileWriter {
   readonly #options: WriterOptions
-  readonly #waiting: Waiting[] = []
+  readonly #waiting: PendingCall[] = []
   #thread: Worker | undefined
 
   constructor (options: WriterOptions) {
@@ -73,7 +73,7 @@ export class FileWriter {
 }
 
 /** The names of corrupt files that were set aside in place of a file, until someone moves them elsewhere. */
-export function brokenFiles (file: string): readonly string[] {
+export function listBrokenFiles (file: string): readonly string[] {
   try {
     return readdirSync(dirname(file)).filter(
       name => name.startsWith(`${basename(file)}.broken-`) && !/-(wal|shm)$/.test(name)

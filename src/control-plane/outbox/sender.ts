@@ -1,5 +1,5 @@
 import type { FastifyBaseLogger } from 'fastify'
-import { jitteredBackoff } from '../../time/backoff.js'
+import { getJitteredBackoffMs } from '../../time/backoff.js'
 import { BackgroundTask } from '../../time/background-task.js'
 import { countLines, type BatchAck, type NumberedBatch, type SendBatch } from './batch.js'
 
@@ -75,7 +75,7 @@ export class BatchSender<Line, Ack extends BatchAck> {
       if (this.#failures === 0) {
         log.warn({ err: error }, `${what} cannot be sent to the control plane; the gateway keeps it`)
       }
-      return jitteredBackoff(pauses, this.#failures++)
+      return getJitteredBackoffMs(pauses, this.#failures++)
     }
   }
 }

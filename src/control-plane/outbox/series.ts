@@ -10,7 +10,7 @@ const batchRetentionMs = 3 * 24 * 3_600_000
 const droppedAtOnce = 20
 
 /** The statements that make the tables of a series, with its name in the same transaction. */
-export const seriesSchema = (): string => `
+export const buildSeriesSchema = (): string => `
   CREATE TABLE series (ledger_id TEXT NOT NULL, last_number INTEGER NOT NULL, written TEXT NOT NULL) STRICT;
   CREATE TABLE batches (number INTEGER PRIMARY KEY, batch_id TEXT NOT NULL, content BLOB NOT NULL, acknowledged_at INTEGER) STRICT;
   CREATE INDEX batches_by_age ON batches (acknowledged_at);
@@ -55,7 +55,7 @@ export class BatchSeries<Line> {
   readonly #statements: ReturnType<typeof prepare>
   readonly #options: SeriesOptions<Line>
 
-  /** The database has the tables of {@link seriesSchema}. */
+  /** The database has the tables of {@link buildSeriesSchema}. */
   constructor (database: Database.Database, options: SeriesOptions<Line>) {
     this.#database = database
     this.#statements = prepare(database)
@@ -64,15 +64,15 @@ export class BatchSeries<Line> {
 
   /** The first unacknowledged batch, or a new one of at most `maxLines` lines; undefined if no lines wait. */
   next (maxLines: number): NumberedBatch<Line> | undefined {
-    const batch = this.nextPrinted(maxLines)
+    const batch = this.nextAsJson(maxLines)
     if (batch === undefined) return undefined
     const { json, count: _, ...head } = batch
     return { ...head, lines: JSON.parse(json) }
   }
 
   /** The same, with its lines as JSON. */
-  nextPrinted (maxLines: number): StoredBatch | undefined {
-    return this.#database.transaction(() => this.#firstUnacknowledged() ?? this.#formed(maxLines)).immediate()
+  nextAsJson (maxLines: number): StoredBatch | undefined {
+    return this.#database.transaction(() => this.#readFirstUnacknowledged() ?? this.#formBatch(maxLines)).immediate()
   }
 
   /**
@@ -83,11 +83,11 @@ export class BatchSeries<Line> {
    */
   applyAck (receipt: BatchAck, now: Date, onContinued: () => void = () => {}): void {
     this.#database.transaction(() => {
-      if (!this.#continues(receipt)) this.#beginSeries()
+      if (!this.#isOwnReceipt(receipt)) this.#beginSeries()
       else {
         this.#acknowledge(receipt, now)
         onContinued()
-        if (this.#withdraw(receipt) && !this.#holds(receipt.number + 1)) this.#beginSeries()
+        if (this.#withdraw(receipt) && !this.#hasBatch(receipt.number + 1)) this.#beginSeries()
       }
       this.drop(now.getTime() - batchRetentionMs)
     }).immediate()
@@ -103,18 +103,18 @@ export class BatchSeries<Line> {
     return old.length > 0
   }
 
-  #firstUnacknowledged (): StoredBatch | undefined {
+  #readFirstUnacknowledged (): StoredBatch | undefined {
     const row = this.#statements.firstUnacknowledged.get() as BatchRow | undefined
     if (row === undefined) return undefined
     const json = unpack(row.content)
     const { length: count } = JSON.parse(json) as readonly Line[]
-    return { ledgerId: this.#series().ledger_id, number: row.number, batchId: row.batch_id, json, count }
+    return { ledgerId: this.#readSeries().ledger_id, number: row.number, batchId: row.batch_id, json, count }
   }
 
-  #formed (maxLines: number): StoredBatch | undefined {
+  #formBatch (maxLines: number): StoredBatch | undefined {
     const lines = this.#options.take(maxLines)
     if (lines === undefined) return undefined
-    const { ledger_id: ledgerId, last_number: last } = this.#series()
+    const { ledger_id: ledgerId, last_number: last } = this.#readSeries()
     const batch = { ledgerId, number: last + 1, batchId: randomString(base32, 26), ...lines }
     this.#statements.add.run(batch.number, batch.batchId, deflateRawSync(lines.json, { level: 1 }))
     this.#statements.count.run(batch.number)
@@ -137,15 +137,15 @@ export class BatchSeries<Line> {
     if (onAcknowledged !== undefined) for (const { content } of rows) onAcknowledged(unpackLines(content), sign)
   }
 
-  #continues ({ number, batchId }: BatchAck): boolean {
+  #isOwnReceipt ({ number, batchId }: BatchAck): boolean {
     return number === 0 || (this.#statements.idOf.get(number) as string | undefined) === batchId
   }
 
-  #holds (number: number): boolean {
+  #hasBatch (number: number): boolean {
     return this.#statements.idOf.get(number) !== undefined
   }
 
-  #series (): SeriesRow {
+  #readSeries (): SeriesRow {
     return this.#statements.series.get() as SeriesRow
   }
 

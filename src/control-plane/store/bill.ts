@@ -3,14 +3,14 @@ import type { Kysely } from 'kysely'
 import type { DeepReadonly } from '../../config/schema.js'
 import { isMonth } from '../../limits/month.js'
 import { ControlError } from './control-error.js'
-import { describedTime as time, entitySchema, tenantIdSchema } from './entity-schema.js'
+import { dateTimeSchema as time, entitySchema, tenantIdSchema } from './entity-schema.js'
 import type { Tables } from './tables.js'
 
 /** The price of one request above the monthly quota, in thousandths of a US dollar. */
 const millsPerRequest = 3n
 
 /** The price of `overage` requests above the monthly quota in USD, as an exact decimal such as `12.345`. */
-export function overageAmount (overage: number): string {
+export function calculateOverageAmount (overage: number): string {
   const mills = BigInt(overage) * millsPerRequest
   return `${mills / 1_000n}.${String(mills % 1_000n).padStart(3, '0')}`
 }
@@ -56,22 +56,22 @@ export async function buildBill (db: Kysely<Tables>, tenantId: string, month: st
     .groupBy('hour')
     .orderBy('hour')
     .execute()
-  const hours = rows.map(({ hour, counted, overage }) => ({ hour, ...charge(Number(counted), Number(overage)) }))
+  const hours = rows.map(({ hour, counted, overage }) => ({ hour, ...toCharge(Number(counted), Number(overage)) }))
   const sum = (name: 'counted' | 'overage') => hours.reduce((total, hour) => total + hour[name], 0)
-  return { tenantId, month, currency: 'USD', ...charge(sum('counted'), sum('overage')), hours }
+  return { tenantId, month, currency: 'USD', ...toCharge(sum('counted'), sum('overage')), hours }
 }
 
 /** The bill as CSV (RFC 4180): one line per hour and one for the total. */
-export function billCsv ({ month, hours, ...full }: Bill): string {
-  const line = (name: string, { counted, overage, amount }: Charge) => [name, counted, overage, amount].join(',')
+export function formatBillCsv ({ month, hours, ...full }: Bill): string {
+  const formatRow = (name: string, { counted, overage, amount }: Charge) => [name, counted, overage, amount].join(',')
   return [
     'hour,counted,overage,amount_usd',
-    ...hours.map(({ hour, ...charge }) => line(hour, charge)),
-    line(month, full),
+    ...hours.map(({ hour, ...charge }) => formatRow(hour, charge)),
+    formatRow(month, full),
     ''
   ].join('\r\n')
 }
 
-function charge (counted: number, overage: number): Charge {
-  return { counted, overage, amount: overageAmount(overage) }
+function toCharge (counted: number, overage: number): Charge {
+  return { counted, overage, amount: calculateOverageAmount(overage) }
 }

@@ -1,7 +1,7 @@
 import type { Kysely, Transaction } from 'kysely'
 import { Type, type Static } from 'typebox'
 import type { Batch, Change, EntityState, Position } from '../../keys/change-feed.js'
-import { describedText as text, describedTime as time, entitySchema, tenantIdSchema } from './entity-schema.js'
+import { textSchema as text, dateTimeSchema as time, entitySchema, tenantIdSchema } from './entity-schema.js'
 import { notify } from './change-notifier.js'
 import type { Tables } from './tables.js'
 
@@ -54,7 +54,7 @@ export type AuditQuery = Readonly<Static<typeof auditQuerySchema>> & { readonly 
  * Runs a change in a transaction. The changes of all processes are serialized, so each sees the result of the one
  * before.
  */
-export function serialized<T> (db: Kysely<Tables>, work: (trx: Transaction<Tables>) => Promise<T>): Promise<T> {
+export function runSerialized<T> (db: Kysely<Tables>, work: (trx: Transaction<Tables>) => Promise<T>): Promise<T> {
   return db.transaction().execute(async trx => {
     // Locking the row first makes numbers visible in order on PostgreSQL. On SQLite it takes the write lock before the
     // transaction reads.
@@ -116,7 +116,7 @@ export async function listChangesSince (db: Kysely<Tables>, position: Position, 
 }
 
 /** Lines of the audit trail, newest first. */
-export async function auditTrail (
+export async function listAuditEntries (
   db: Kysely<Tables>,
   { tenantId, entity, before, limit }: AuditQuery
 ): Promise<AuditEntry[]> {

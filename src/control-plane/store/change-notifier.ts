@@ -23,7 +23,7 @@ export interface ChangeSource {
 /** Passes notifications of changes to all listeners in the process. The source is started with the first listener. */
 export class ChangeNotifier {
   readonly #source: ChangeSource
-  readonly #ears = new Set<Subscriber>()
+  readonly #subscribers = new Set<Subscriber>()
   #isStarted = false
 
   constructor (source: ChangeSource) {
@@ -32,11 +32,11 @@ export class ChangeNotifier {
 
   /** Starts listening. */
   listen (): ChangeSubscription {
-    const ear = new Subscriber(() => this.#ears.delete(ear))
-    this.#ears.add(ear)
-    if (!this.#isStarted) this.#source.start(() => { for (const each of this.#ears) each.hear() })
+    const subscriber = new Subscriber(() => this.#subscribers.delete(subscriber))
+    this.#subscribers.add(subscriber)
+    if (!this.#isStarted) this.#source.start(() => { for (const each of this.#subscribers) each.onChange() })
     this.#isStarted = true
-    return ear
+    return subscriber
   }
 
   /** Closes the source. */
@@ -55,7 +55,7 @@ class Subscriber implements ChangeSubscription {
     this.close = close
   }
 
-  hear (): void {
+  onChange (): void {
     this.#hasNotified = true
     this.#wake()
   }
@@ -68,13 +68,13 @@ class Subscriber implements ChangeSubscription {
 
   #wait (signal: AbortSignal, withinMs: number): Promise<void> {
     return new Promise((resolve, reject) => {
-      const settledBy = (settle: () => void) => () => {
+      const withCleanup = (settle: () => void) => () => {
         clearTimeout(timer)
         signal.removeEventListener('abort', stop)
         settle()
       }
-      const stop = settledBy(() => reject(signal.reason))
-      this.#wake = settledBy(resolve)
+      const stop = withCleanup(() => reject(signal.reason))
+      this.#wake = withCleanup(resolve)
       const timer = setTimeout(this.#wake, withinMs)
       signal.addEventListener('abort', stop)
     })

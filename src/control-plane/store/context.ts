@@ -21,7 +21,7 @@ type IdPrefix = 'org' | 'key' | 'mem' | 'inv' | 'tok'
 export type NewId = (prefix: IdPrefix) => string
 
 /** Random ids, used everywhere except in tests that set their own. */
-export const randomId: NewId = prefix => `${prefix}-${randomString(base32, 26)}`
+export const createRandomId: NewId = prefix => `${prefix}-${randomString(base32, 26)}`
 
 /**
  * Something that is created at most once, however often the request is sent. `once` is a token of 26 lowercase letters
@@ -36,7 +36,7 @@ export interface IdempotencyToken {
  * The id of the entity that a request creates: derived from `once` and the organization if `once` is set, so that a
  * repeated request gets the same id; random otherwise.
  */
-export function idFor (newId: NewId, prefix: IdPrefix, { tenantId = '', once }: IdempotencyToken): string {
+export function createEntityId (newId: NewId, prefix: IdPrefix, { tenantId = '', once }: IdempotencyToken): string {
   if (once === undefined) return newId(prefix)
   if (!/^[a-z0-9]{26}$/.test(once)) {
     throw new ControlError('invalid', 'The value of once must be 26 lowercase letters and digits.')
@@ -45,7 +45,7 @@ export function idFor (newId: NewId, prefix: IdPrefix, { tenantId = '', once }: 
   return `${prefix}-${Array.from(digest.subarray(0, 26), byte => base32[byte % base32.length]).join('')}`
 }
 
-/** The tables whose rows have an id of {@link idFor}, and its column. */
+/** The tables whose rows have an id of {@link createEntityId}, and its column. */
 const idColumns = { organizations: 'tenantId', keys: 'keyId', invitations: 'invitationId', tokens: 'tokenId' } as const
 
 /** Inserts what a request creates. @throws {ControlError} conflict for a repeated request, whose id already exists */
@@ -63,6 +63,6 @@ export async function insertOnce<T extends keyof typeof idColumns> (
 }
 
 /** A new token for {@link IdempotencyToken}. */
-export function newIdempotencyToken (): string {
+export function createIdempotencyToken (): string {
   return randomString(base32, 26)
 }

@@ -31,7 +31,7 @@ export const failureCodes: Readonly<Record<RefusalReason, FailureCode>> = {
  * @param type the resource type with which paths begin in raw FHIR
  * @throws {Failure} for a refusal of the control plane
  */
-export async function asFailures<T> (call: Promise<T>, type?: string): Promise<T> {
+export async function rethrowAsFailure<T> (call: Promise<T>, type?: string): Promise<T> {
   try {
     return await call
   } catch (error) {

@@ -16,7 +16,7 @@ export interface DatabaseLocation {
 export interface ControlDatabase {
   readonly db: Kysely<Tables>
   /** Starts listening for changes. */
-  readonly hearChanges: () => ChangeSubscription
+  readonly listenForChanges: () => ChangeSubscription
   readonly close: () => Promise<void>
 }
 
@@ -26,12 +26,12 @@ export interface ControlDatabase {
  */
 export async function openDatabase ({ file, url }: DatabaseLocation): Promise<ControlDatabase> {
   const { db, changes } = await (url === undefined ? openSqlite(file) : openLoadedPostgres(url))
-  const bell = new ChangeNotifier(changes)
+  const notifier = new ChangeNotifier(changes)
   return {
     db,
-    hearChanges: () => bell.listen(),
+    listenForChanges: () => notifier.listen(),
     close: async () => {
-      await bell.close()
+      await notifier.close()
       await db.destroy()
     }
   }

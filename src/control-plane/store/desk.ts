@@ -105,9 +105,9 @@ export class ControlService {
   }
 
   /** Which gateways have applied the latest change to a key. */
-  async reachOfKey (keyId: string): Promise<KeyPropagation> {
+  async getKeyPropagation (keyId: string): Promise<KeyPropagation> {
     await this.findKey(keyId)
-    return (await this.#store.gateways.reach(keyId))!
+    return (await this.#store.gateways.findPropagation(keyId))!
   }
 
   async listMembers (tenantId?: string): Promise<Member[]> {
@@ -184,21 +184,21 @@ export class ControlService {
   }
 
   /** Newest first. Without an organization, an operator gets the lines of all. */
-  async auditTrail (question: AuditQuery): Promise<AuditEntry[]> {
-    requireReadAccess(this.actor, question.tenantId, 'organization')
-    return this.#store.auditTrail(question)
+  async listAuditEntries (query: AuditQuery): Promise<AuditEntry[]> {
+    requireReadAccess(this.actor, query.tenantId, 'organization')
+    return this.#store.listAuditEntries(query)
   }
 
   /** An organization's usage, by hour, day or month. */
-  async usage (question: UsageQuery): Promise<UsageReport> {
-    requireReadAccess(this.actor, question.tenantId, 'organization')
-    return this.#store.usage.totals(question)
+  async getUsage (query: UsageQuery): Promise<UsageReport> {
+    requireReadAccess(this.actor, query.tenantId, 'organization')
+    return this.#store.usage.sumUsage(query)
   }
 
   /** The bill of an organization for a month such as `2030-01`. */
-  async bill (tenantId: string, month: string): Promise<Bill> {
+  async getBill (tenantId: string, month: string): Promise<Bill> {
     await this.findOrganization(tenantId)
-    return this.#store.usage.bill(tenantId, month)
+    return this.#store.usage.getBill(tenantId, month)
   }
 
   async listGateways (): Promise<Gateway[]> {
@@ -214,7 +214,7 @@ export class ControlService {
   }
 
   async findWebhook (id: string): Promise<OwnedWebhook> {
-    const { tenantId, mode } = await this.#webhookScope(id)
+    const { tenantId, mode } = await this.#requireWebhookScope(id)
     return { ...await this.#store.webhooks.find(id, { tenantId, mode }), tenantId }
   }
 
@@ -226,43 +226,43 @@ export class ControlService {
   }
 
   async changeWebhook (id: string, changes: WebhookChanges): Promise<OwnedWebhook> {
-    const owner = await this.#webhookOwner(id)
+    const owner = await this.#requireWebhookOwner(id)
     return { ...await this.#store.webhooks.change(id, owner, changes), tenantId: owner.tenantId }
   }
 
   async deleteWebhook (id: string): Promise<void> {
-    await this.#store.webhooks.remove(id, await this.#webhookOwner(id))
+    await this.#store.webhooks.remove(id, await this.#requireWebhookOwner(id))
   }
 
   /** @returns the webhook with its new secret, which can't be read again later */
   async rollWebhook (id: string): Promise<OwnedWebhook & NewWebhook> {
-    const owner = await this.#webhookOwner(id)
+    const owner = await this.#requireWebhookOwner(id)
     return { ...await this.#store.webhooks.roll(id, owner), tenantId: owner.tenantId }
   }
 
   async testWebhook (id: string): Promise<{ readonly eventId: string }> {
-    return this.#store.webhooks.test(id, await this.#webhookOwner(id))
+    return this.#store.webhooks.test(id, await this.#requireWebhookOwner(id))
   }
 
   /** Newest first. */
   async listDeliveries (id: string, query: DeliveryQuery): Promise<DeliveryPage> {
-    return this.#store.webhooks.deliveries(id, await this.#webhookScope(id), query)
+    return this.#store.webhooks.deliveries(id, await this.#requireWebhookScope(id), query)
   }
 
   /** Sends all events since a time again. @returns how many there are */
   async resendWebhook (id: string, since: string): Promise<{ readonly events: number }> {
-    return this.#store.webhooks.resend(id, await this.#webhookOwner(id), since)
+    return this.#store.webhooks.resend(id, await this.#requireWebhookOwner(id), since)
   }
 
-  async #webhookScope (id: string): Promise<WebhookScope> {
+  async #requireWebhookScope (id: string): Promise<WebhookScope> {
     const scope = await this.#store.webhooks.locate(id)
     if (scope === undefined) throw notFound('webhook')
     requireReadAccess(this.actor, scope.tenantId, 'webhook')
     return scope
   }
 
-  async #webhookOwner (id: string): Promise<WebhookOwner> {
-    const scope = await this.#webhookScope(id)
+  async #requireWebhookOwner (id: string): Promise<WebhookOwner> {
+    const scope = await this.#requireWebhookScope(id)
     requireAdmin(this.actor)
     return { ...scope, by: this.actor.name }
   }
@@ -279,6 +279,6 @@ export class ControlService {
 }
 
 /** The control service with the permissions of an actor. */
-export function controlServiceFor (store: ControlStore, actor: Actor): ControlService {
+export function createControlService (store: ControlStore, actor: Actor): ControlService {
   return new ControlService(store, actor)
 }

@@ -20,10 +20,10 @@ export function omitNulls<Row extends object> (row: Row): WithoutNulls<Row> {
 }
 
 /** A time in ISO 8601. */
-export const describedTime = (description: string) => Type.String({ format: 'date-time', description })
+export const dateTimeSchema = (description: string) => Type.String({ format: 'date-time', description })
 
 /** A text that is not empty. */
-export const describedText = (description: string, maxLength = 200) =>
+export const textSchema = (description: string, maxLength = 200) =>
   Type.String({ description, minLength: 1, maxLength })
 
 /** When a key or token is to expire. */

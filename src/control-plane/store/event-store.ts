@@ -1,7 +1,7 @@
 import type { Expression, ExpressionBuilder, SqlBool } from 'kysely'
 import { changes, type EventBatch, type EventFeed, type EventQuery, type StoredEvent } from '../../events/event.js'
 import type { BatchAck } from '../outbox/batch.js'
-import { chunksOf } from '../../json/chunks.js'
+import { splitIntoChunks } from '../../json/chunks.js'
 import { applyOnce, rowsAtOnce } from './batches.js'
 import type { ControlContext } from './context.js'
 import type { EventRow, Tables } from './tables.js'
@@ -37,7 +37,7 @@ export class EventStore implements EventFeed {
       const first = Number(last) - lines.length + 1
       const rows = lines.map(({ tenantId: organizationId, versionId = null, ...line }, at): EventRow =>
         ({ ...line, organizationId, versionId, sequence: first + at }))
-      for (const part of chunksOf(rows, rowsAtOnce)) {
+      for (const part of splitIntoChunks(rows, rowsAtOnce)) {
         await trx.insertInto('events').values(part)
           .onConflict(conflict => conflict.column('id').doNothing()).execute()
       }
@@ -57,7 +57,7 @@ export class EventStore implements EventFeed {
   }
 
   /** The sequence number of the latest event of all organizations; 0 if there never was one. */
-  async latest (): Promise<number> {
+  async getLatestSequence (): Promise<number> {
     const { sequence } = await this.#context.db.selectFrom('eventCounter').select('sequence').executeTakeFirstOrThrow()
     return Number(sequence)
   }

@@ -3,7 +3,7 @@ import type { DeepReadonly } from '../../config/schema.js'
 import { healthStates } from '../../envelope/health-states.js'
 import { positionSchema, type Position } from '../../keys/change-feed.js'
 import { idSchema } from '../../keys/random-text.js'
-import { describedTime as time, entitySchema } from './entity-schema.js'
+import { dateTimeSchema as time, entitySchema } from './entity-schema.js'
 import type { ControlContext } from './context.js'
 import type { GatewayRow } from './tables.js'
 
@@ -109,7 +109,7 @@ export class GatewayStore {
   }
 
   /** Which gateways have applied the latest change to an organization or key. Undefined if it does not exist. */
-  async reach (entity: string): Promise<KeyPropagation | undefined> {
+  async findPropagation (entity: string): Promise<KeyPropagation | undefined> {
     const { db, now } = this.#context
     const change = await db.selectFrom('changes').select(['seq', 'at']).where('entity', '=', entity).executeTakeFirst()
     if (change === undefined) return undefined

@@ -1,14 +1,14 @@
 import { base62, randomString } from '../../keys/random-text.js'
 import { hashSecret } from '../../keys/secret.js'
-import { idFor, insertOnce, type ControlContext } from './context.js'
-import { byTenant, requireNewAddress } from './member-rows.js'
+import { createEntityId, insertOnce, type ControlContext } from './context.js'
+import { hasTenant, requireNewAddress } from './member-rows.js'
 import type { MemberStore } from './member-store.js'
 import { parseEmail, parseRole, toInvitation, type Invitation, type InvitationDraft, type Member } from './members.js'
 import { parseName } from './validate-name.js'
 import { parsePassword, hashPassword } from './passwords.js'
 import { requireOrganization } from './organization-store.js'
 import { notFound } from './permissions.js'
-import { serialized, recordAudit } from './change-log.js'
+import { runSerialized, recordAudit } from './change-log.js'
 import { ControlError } from './control-error.js'
 
 /** How long the link of an invitation is valid. */
@@ -35,12 +35,12 @@ export class InvitationStore {
     const email = parseEmail(draft.email)
     const role = parseRole(draft.role, tenantId)
     const token = randomString(base62, 43)
-    return serialized(this.#context.db, async trx => {
+    return runSerialized(this.#context.db, async trx => {
       if (tenantId !== undefined) await requireOrganization(trx, tenantId)
       await requireNewAddress(trx, { tenantId, email })
       const now = this.#context.now()
       const row = {
-        invitationId: idFor(this.#context.newId, 'inv', draft),
+        invitationId: createEntityId(this.#context.newId, 'inv', draft),
         tokenHash: hashSecret(token),
         tenantId: tenantId ?? null,
         email,
@@ -67,8 +67,8 @@ export class InvitationStore {
     const rows = await this.#context.db
       .selectFrom('invitations')
       .selectAll()
-      .where(byTenant(tenantId))
-      .where('expiresAt', '>', this.#at())
+      .where(hasTenant(tenantId))
+      .where('expiresAt', '>', this.#getIsoTime())
       .orderBy('createdAt')
       .execute()
     return rows.map(toInvitation)
@@ -90,14 +90,14 @@ export class InvitationStore {
       .selectFrom('invitations')
       .selectAll()
       .where('tokenHash', '=', hashSecret(token))
-      .where('expiresAt', '>', this.#at())
+      .where('expiresAt', '>', this.#getIsoTime())
       .executeTakeFirst()
     return row && toInvitation(row)
   }
 
   /** Withdraws an invitation. Its link is no longer valid. */
   withdraw (invitationId: string, by: string): Promise<Invitation> {
-    return serialized(this.#context.db, async trx => {
+    return runSerialized(this.#context.db, async trx => {
       const row = await trx
         .deleteFrom('invitations')
         .where('invitationId', '=', invitationId)
@@ -105,7 +105,7 @@ export class InvitationStore {
         .executeTakeFirst()
       if (row === undefined) throw notFound('invitation')
       await recordAudit(trx, {
-        at: this.#at(),
+        at: this.#getIsoTime(),
         actor: by,
         action: 'invitation withdrawn',
         entity: invitationId,
@@ -123,11 +123,11 @@ export class InvitationStore {
   ): Promise<Member> {
     const parsePersonName = parseName(name)
     const passwordHash = await hashPassword(parsePassword(password))
-    return serialized(this.#context.db, async trx => {
+    return runSerialized(this.#context.db, async trx => {
       const row = await trx
         .deleteFrom('invitations')
         .where('tokenHash', '=', hashSecret(token))
-        .where('expiresAt', '>', this.#at())
+        .where('expiresAt', '>', this.#getIsoTime())
         .returningAll()
         .executeTakeFirst()
       if (row === undefined) throw expiredInvitation()
@@ -142,7 +142,7 @@ export class InvitationStore {
     })
   }
 
-  #at (): string {
+  #getIsoTime (): string {
     return this.#context.now().toISOString()
   }
 }

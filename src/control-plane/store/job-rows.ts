@@ -1,5 +1,5 @@
 import type { ExpressionBuilder, Kysely, Updateable } from 'kysely'
-import { ownerOf, type JobChange, type Job, type JobDraft } from '../../jobs/model/job.js'
+import { toJobOwner, type JobChange, type Job, type JobDraft } from '../../jobs/model/job.js'
 import { maxCheckpoint } from '../../jobs/model/jobs.js'
 import type { JobRow, Tables } from './tables.js'
 
@@ -10,7 +10,7 @@ export const idsAtOnce = 500
  * Serializes transactions. They start with a write: SQLite then acquires the write lock immediately, and PostgreSQL
  * lets them wait for each other here.
  */
-export async function takeTurn (trx: Kysely<Tables>): Promise<void> {
+export async function acquireTransactionLock (trx: Kysely<Tables>): Promise<void> {
   await trx.updateTable('jobTurn').set(eb => ({ claims: eb('claims', '+', 1) })).execute()
 }
 
@@ -23,7 +23,7 @@ export const countUnfinished = ({ fn }: ExpressionBuilder<Tables, 'jobs'>) =>
   fn.countAll().filterWhere('completedAt', 'is', null).as('unfinished')
 
 /** The columns of what a change says of progress and errors; none for what it leaves as stored. */
-export function stateColumns ({ progress, errors }: Pick<JobChange, 'progress' | 'errors'>): Updateable<JobRow> {
+export function toStateColumns ({ progress, errors }: Pick<JobChange, 'progress' | 'errors'>): Updateable<JobRow> {
   return {
     ...progress !== undefined &&
       { total: progress.total ?? null, processed: progress.processed, failed: progress.failed },
@@ -32,14 +32,14 @@ export function stateColumns ({ progress, errors }: Pick<JobChange, 'progress' |
 }
 
 /** A checkpoint as JSON. @throws {Error} if it is longer than {@link maxCheckpoint} */
-export function printed (checkpoint: unknown): string {
+export function formatCheckpoint (checkpoint: unknown): string {
   const text = JSON.stringify(checkpoint)
   if (text.length > maxCheckpoint) throw new Error('the checkpoint of a job is too long')
   return text
 }
 
 /** The row of a new job. */
-export function jobRow (
+export function toJobRow (
   { id, owner, request, storeId, fileKey, progress, checkpoint }: JobDraft,
   { createdAt, expiresAt }: Pick<JobRow, 'createdAt' | 'expiresAt'>
 ): JobRow {
@@ -47,7 +47,7 @@ export function jobRow (
     id,
     tenantId: owner.tenantId,
     mode: owner.mode,
-    owner: JSON.stringify(ownerOf(owner)),
+    owner: JSON.stringify(toJobOwner(owner)),
     status: 'pending',
     request: JSON.stringify(request),
     storeId,

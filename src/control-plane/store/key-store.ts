@@ -1,14 +1,14 @@
 import type { Kysely, Transaction } from 'kysely'
-import { hashSecret, newSecret } from '../../keys/secret.js'
-import { idFor, insertOnce, type ControlContext } from './context.js'
+import { hashSecret, generateSecret } from '../../keys/secret.js'
+import { createEntityId, insertOnce, type ControlContext } from './context.js'
 import {
-  changedColumns,
-  draftColumns,
-  rotationDeadline,
-  keyState,
+  toChangedColumns,
+  toKeyColumns,
+  toRotationDeadline,
+  toKeyState,
   requireActiveKey,
   requireNotRotated,
-  successorDraft,
+  toSuccessorDraft,
   toKey,
   type Key,
   type KeyChanges,
@@ -17,7 +17,7 @@ import {
 } from './keys.js'
 import { requireOrganization } from './organization-store.js'
 import { notFound } from './permissions.js'
-import { serialized, appendChange, type AuditAction } from './change-log.js'
+import { runSerialized, appendChange, type AuditAction } from './change-log.js'
 import type { KeyRow, Tables } from './tables.js'
 
 /**
@@ -32,7 +32,7 @@ export class KeyStore {
 
   /** Creates a key. The returned secret can't be read again later. */
   create (draft: KeyDraft, by: string): Promise<NewKey> {
-    return serialized(this.#context.db, async trx => {
+    return runSerialized(this.#context.db, async trx => {
       await requireOrganization(trx, draft.tenantId)
       return this.#insert(trx, draft, by)
     })
@@ -43,13 +43,13 @@ export class KeyStore {
    * it is revoked immediately.
    */
   roll (keyId: string, overlapMs: number, by: string): Promise<NewKey & { previous: Key }> {
-    return serialized(this.#context.db, async trx => {
+    return runSerialized(this.#context.db, async trx => {
       const now = this.#context.now()
       const row = await findRow(trx, keyId)
       requireActiveKey(row, now)
       requireNotRotated(row)
-      const made = await this.#insert(trx, successorDraft(row, now), by)
-      const end = { successor: made.keyId, ...rotationDeadline(row, overlapMs, now) }
+      const made = await this.#insert(trx, toSuccessorDraft(row, now), by)
+      const end = { successor: made.keyId, ...toRotationDeadline(row, overlapMs, now) }
       const previous = await this.#update(trx, { ...row, ...end }, { actor: by, action: 'key rolled', detail: end })
       return { ...made, previous }
     })
@@ -57,19 +57,19 @@ export class KeyStore {
 
   /** Revokes a key permanently. A key that is already revoked stays unchanged. */
   revoke (keyId: string, by: string): Promise<Key> {
-    return serialized(this.#context.db, async trx => {
+    return runSerialized(this.#context.db, async trx => {
       const row = await findRow(trx, keyId)
       if (row.revokedAt !== null) return toKey(row)
-      return this.#update(trx, { ...row, revokedAt: this.#at() }, { actor: by, action: 'key revoked', detail: {} })
+      return this.#update(trx, { ...row, revokedAt: this.#getIsoTime() }, { actor: by, action: 'key revoked', detail: {} })
     })
   }
 
   /** Changes the name or the expiry of a valid key. */
   change (keyId: string, changes: KeyChanges, by: string): Promise<Key> {
-    return serialized(this.#context.db, async trx => {
+    return runSerialized(this.#context.db, async trx => {
       const row = await findRow(trx, keyId)
       requireActiveKey(row, this.#context.now())
-      const detail = changedColumns(changes, this.#context.now())
+      const detail = toChangedColumns(changes, this.#context.now())
       return this.#update(
         trx,
         { ...row, ...detail },
@@ -93,7 +93,7 @@ export class KeyStore {
       .selectFrom('keys')
       .select(eb => ['tenantId', eb.fn.countAll().as('keys')])
       .where('revokedAt', 'is', null)
-      .where(eb => eb.or([eb('expiresAt', 'is', null), eb('expiresAt', '>', this.#at())]))
+      .where(eb => eb.or([eb('expiresAt', 'is', null), eb('expiresAt', '>', this.#getIsoTime())]))
       .groupBy('tenantId')
       .execute()
     return new Map(rows.map(({ tenantId, keys }) => [tenantId, Number(keys)]))
@@ -105,14 +105,14 @@ export class KeyStore {
   }
 
   async #insert (trx: Transaction<Tables>, draft: KeyDraft, by: string): Promise<NewKey> {
-    const columns = draftColumns(draft, this.#context.now())
-    const secret = newSecret(draft.mode)
+    const columns = toKeyColumns(draft, this.#context.now())
+    const secret = generateSecret(draft.mode)
     const row: KeyRow = {
       ...columns,
-      keyId: idFor(this.#context.newId, 'key', draft),
+      keyId: createEntityId(this.#context.newId, 'key', draft),
       hash: hashSecret(secret),
       hint: secret.slice(-4),
-      createdAt: this.#at(),
+      createdAt: this.#getIsoTime(),
       createdBy: by,
       revokedAt: null,
       successor: null,
@@ -123,24 +123,24 @@ export class KeyStore {
     return { keyId: row.keyId, secret, expiresAt: row.expiresAt ?? undefined }
   }
 
-  async #update (trx: Transaction<Tables>, row: KeyRow, deed: AuditAction): Promise<Key> {
+  async #update (trx: Transaction<Tables>, row: KeyRow, action: AuditAction): Promise<Key> {
     const { keyId, name, expiresAt, revokedAt, successor } = row
     await trx.updateTable('keys').set({ name, expiresAt, revokedAt, successor }).where('keyId', '=', keyId).execute()
-    await this.#record(trx, row, deed)
+    await this.#record(trx, row, action)
     return toKey(row)
   }
 
-  #record (trx: Transaction<Tables>, row: KeyRow, deed: AuditAction): Promise<void> {
+  #record (trx: Transaction<Tables>, row: KeyRow, action: AuditAction): Promise<void> {
     return appendChange(trx, {
-      ...deed,
-      at: this.#at(),
+      ...action,
+      at: this.#getIsoTime(),
       entity: row.keyId,
       tenantId: row.tenantId,
-      now: { kind: 'key', state: keyState(row) }
+      now: { kind: 'key', state: toKeyState(row) }
     })
   }
 
-  #at (): string {
+  #getIsoTime (): string {
     return this.#context.now().toISOString()
   }
 }

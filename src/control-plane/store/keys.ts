@@ -1,13 +1,13 @@
 import { Type, type Static } from 'typebox'
 import type { DeepReadonly } from '../../config/schema.js'
-import { suggestion } from '../../envelope/nearest.js'
+import { formatSuggestion } from '../../envelope/nearest.js'
 import type { Scope } from '../../keys/caller.js'
 import { isKnownScope, maxScopes, scopeForm, scopeNames, simplifyScopes } from '../../keys/scopes.js'
 import type { KeyState } from '../../keys/change-feed.js'
 import { modes } from '../../config/mode.js'
 import type { IdempotencyToken } from './context.js'
 import {
-  changesSchema, describedText as text, describedTime as time, entitySchema, expirySchema, omitNulls,
+  changesSchema, textSchema as text, dateTimeSchema as time, entitySchema, expirySchema, omitNulls,
   tenantIdSchema
 } from './entity-schema.js'
 import { parseName } from './validate-name.js'
@@ -94,13 +94,13 @@ export function toKey ({ hash, ...row }: KeyRow): Key {
 }
 
 /** The part of a key that gateways replicate. */
-export function keyState (row: KeyRow): KeyState {
+export function toKeyState (row: KeyRow): KeyState {
   const { keyId, tenantId, name, mode, scopes, expiresAt, revokedAt } = toKey(row)
   return { keyId, hash: row.hash, tenantId, name, mode, scopes, expiresAt, revokedAt }
 }
 
 /** The columns of a draft. @throws {ControlError} if it is invalid */
-export function draftColumns (
+export function toKeyColumns (
   draft: KeyDraft,
   now: Date
 ): Pick<KeyRow, 'tenantId' | 'name' | 'mode' | 'scopes' | 'expiresAt'> {
@@ -116,7 +116,7 @@ export function draftColumns (
 }
 
 /** The columns of changes. @throws {ControlError} if they are invalid */
-export function changedColumns (
+export function toChangedColumns (
   { name, expiresAt }: KeyChanges,
   now: Date
 ): Partial<Pick<KeyRow, 'name' | 'expiresAt'>> {
@@ -172,7 +172,7 @@ export function requireNotRotated (row: KeyRow): void {
  * When a rolled key ends: it expires after the overlap, or at its own expiry if that is earlier. Without an overlap it
  * is revoked immediately.
  */
-export function rotationDeadline (
+export function toRotationDeadline (
   row: KeyRow,
   overlapMs: number,
   now: Date
@@ -184,7 +184,7 @@ export function rotationDeadline (
 }
 
 /** The draft of a key's successor: the same in everything, with the same lifetime from now on. */
-export function successorDraft (row: KeyRow, now: Date): KeyDraft {
+export function toSuccessorDraft (row: KeyRow, now: Date): KeyDraft {
   const lifetimeMs = row.expiresAt === null ? undefined : Date.parse(row.expiresAt) - Date.parse(row.createdAt)
   return {
     tenantId: row.tenantId,
@@ -210,7 +210,7 @@ function parseScopes (requested: readonly string[]): Scope[] {
   const [name = ''] = unknown?.split(':') ?? []
   throw new ControlError(
     'invalid',
-    `The scopes of a key must be *, read or write, or up to ${maxScopes} of resources, such as patients:read, observations:* or fhir/Patient:read${suggestion(name, scopeNames, '.')}`,
+    `The scopes of a key must be *, read or write, or up to ${maxScopes} of resources, such as patients:read, observations:* or fhir/Patient:read${formatSuggestion(name, scopeNames, '.')}`,
     'scopes'
   )
 }

@@ -3,11 +3,11 @@ import type { NotNull, Transaction } from 'kysely'
 import pLimit from 'p-limit'
 import { hashSecret } from '../../keys/secret.js'
 import type { ControlContext } from './context.js'
-import { memberName, normalizeEmail, toMember, type Member, type OpenedMember } from './members.js'
-import { parsePassword, hashPassword, isPassword, oneTimePassword } from './passwords.js'
-import { serialized, recordAudit, type AuditAction } from './change-log.js'
+import { toActorName, normalizeEmail, toMember, type Member, type OpenedMember } from './members.js'
+import { parsePassword, hashPassword, isPassword, createOneTimePassword } from './passwords.js'
+import { runSerialized, recordAudit, type AuditAction } from './change-log.js'
 import { ControlError } from './control-error.js'
-import { opened, memberRow, endSessions, type NewPassword } from './member-rows.js'
+import { toOpenedMember, requireMemberRow, endSessions, type NewPassword } from './member-rows.js'
 import type { MemberRow, Tables } from './tables.js'
 import { base62, randomString } from '../../keys/random-text.js'
 
@@ -23,13 +23,15 @@ export class MemberPasswords {
    * The members with this address and password: possibly several, one per organization. `among` limits them to some
    * ids.
    */
-  async whoHas (email: string, password: string, among?: readonly string[]): Promise<OpenedMember[]> {
+  async findByPassword (email: string, password: string, among?: readonly string[]): Promise<OpenedMember[]> {
     const rows = (await this.#withPassword(email)).filter(({ memberId }) => among?.includes(memberId) ?? true)
     const candidates = rows.length > 0 ? rows : [undefined]
     // Each membership has its own hash to check: a person with many would otherwise occupy all the slots for hashing.
-    const inTurns = pLimit(2)
+    const limit = pLimit(2)
     const found = await Promise.all(
-      candidates.map(row => inTurns(async () => await isPassword(password, row?.passwordHash) ? [opened(row!)] : []))
+      candidates.map(row =>
+        limit(async () => ((await isPassword(password, row?.passwordHash)) ? [toOpenedMember(row!)] : []))
+      )
     )
     return found.flat()
   }
@@ -44,28 +46,30 @@ export class MemberPasswords {
     return row !== undefined && hashSecret(row.passwordHash) === proof ? toMember(row) : undefined
   }
 
-  /** A token by which the browser can prove that these members signed in with it. See {@link newDevice}. */
-  async newDevice (memberIds: readonly string[]): Promise<string> {
+  /** A token by which the browser can prove that these members signed in with it. See {@link createDeviceToken}. */
+  async createDeviceToken (memberIds: readonly string[]): Promise<string> {
     const rows = await this.context.db.selectFrom('members').select('passwordHash').where('memberId', 'in', memberIds)
       .execute()
-    return newDevice(rows.flatMap(({ passwordHash }) => passwordHash ?? []))
+    return createDeviceToken(rows.flatMap(({ passwordHash }) => passwordHash ?? []))
   }
 
   /**
    * The members with this address that signed in with the browser that has this token, and the browser's name.
    * Undefined if none did.
    */
-  async knownDevice (email: string,
+  async findDevice (email: string,
     text: string): Promise<{ readonly name: string, readonly memberIds: readonly string[] } | undefined> {
     const known = (await this.#withPassword(email)).filter(({ passwordHash }) => isDevice(text, passwordHash))
-    return known.length === 0 ? undefined : { name: deviceName(text), memberIds: known.map(({ memberId }) => memberId) }
+    return known.length === 0
+      ? undefined
+      : { name: parseDeviceName(text), memberIds: known.map(({ memberId }) => memberId) }
   }
 
   /** Replaces a member's own password. The member must know the current one. Ends all sessions of the member. */
   async changePassword (memberId: string,
     { current, requested }: { readonly current: string, readonly requested: string }): Promise<OpenedMember> {
     const { db } = this.context
-    const { passwordHash } = await memberRow(db, memberId)
+    const { passwordHash } = await requireMemberRow(db, memberId)
     if (passwordHash === null) { throw new ControlError('conflict', "Your organization's sign-in manages your password. Change it there.") }
     if (!await isPassword(current, passwordHash)) { throw new ControlError('invalid', 'This is not your current password.', 'current') }
     if (requested === current) { throw new ControlError('invalid', 'Choose a password that differs from the current one.', 'wanted') }
@@ -81,9 +85,9 @@ export class MemberPasswords {
    * member.
    */
   async resetPassword (memberId: string, by: string): Promise<{ readonly password: string }> {
-    const { passwordHash } = await memberRow(this.context.db, memberId)
+    const { passwordHash } = await requireMemberRow(this.context.db, memberId)
     if (passwordHash === null) { throw new ControlError('conflict', "This person signs in with the organization's own provider.") }
-    const password = oneTimePassword()
+    const password = createOneTimePassword()
     await this.#setPassword(memberId, { password, mustChange: true, by })
     return { password }
   }
@@ -98,15 +102,15 @@ export class MemberPasswords {
 
   async #setPassword (memberId: string, { password, mustChange, by, replacing }: NewPassword): Promise<OpenedMember> {
     const passwordHash = await hashPassword(password)
-    return serialized(this.context.db, async trx => {
-      const row = await memberRow(trx, memberId)
+    return runSerialized(this.context.db, async trx => {
+      const row = await requireMemberRow(trx, memberId)
       // An admin may have reset the password while the hash was computed.
       if (replacing !== undefined && row.passwordHash !== replacing) { throw new ControlError('conflict', 'Your password was changed meanwhile. Sign in with the new one.') }
       const changed = { passwordHash, mustChangePassword: Number(mustChange) }
       await trx.updateTable('members').set(changed).where('memberId', '=', memberId).execute()
       await endSessions(trx, memberId)
       await this.record(trx, row, { action: mustChange ? 'password reset' : 'password changed', actor: by })
-      return opened({ ...row, ...changed })
+      return toOpenedMember({ ...row, ...changed })
     })
   }
 
@@ -114,13 +118,13 @@ export class MemberPasswords {
   protected record (
     trx: Transaction<Tables>,
     member: Pick<MemberRow, 'memberId' | 'tenantId' | 'email'>,
-    { actor = memberName(member), action, detail = {} }: Partial<AuditAction> & Pick<AuditAction, 'action'>
+    { actor = toActorName(member), action, detail = {} }: Partial<AuditAction> & Pick<AuditAction, 'action'>
   ): Promise<void> {
     const { memberId, tenantId } = member
-    return recordAudit(trx, { at: this.at(), actor, action, entity: memberId, tenantId, detail })
+    return recordAudit(trx, { at: this.getIsoTime(), actor, action, entity: memberId, tenantId, detail })
   }
 
-  protected at (): string {
+  protected getIsoTime (): string {
     return this.context.now().toISOString()
   }
 }
@@ -130,25 +134,25 @@ export class MemberPasswords {
  * of the name keyed with the stored password hash. It grants no access, any control process can check it, and changing
  * the password invalidates it.
  */
-function newDevice (passwordHashes: readonly string[]): string {
+function createDeviceToken (passwordHashes: readonly string[]): string {
   const name = randomString(base62, 22)
-  return [name, ...passwordHashes.map(hash => codeOf(name, hash))].join('.')
+  return [name, ...passwordHashes.map(hash => computeDeviceCode(name, hash))].join('.')
 }
 
 /** Whether a browser's token was made for this password. */
 function isDevice (text: string, passwordHash: string): boolean {
   const [, ...codes] = text.split('.')
-  const expected = Buffer.from(codeOf(deviceName(text), passwordHash))
+  const expected = Buffer.from(computeDeviceCode(parseDeviceName(text), passwordHash))
   return codes
     .map(code => Buffer.from(code))
     .some(found => found.length === expected.length && timingSafeEqual(found, expected))
 }
 
 /** The random name in a token. All its codes authenticate the name, so it can't be changed. */
-function deviceName (text: string): string {
+function parseDeviceName (text: string): string {
   return text.split('.', 1)[0]!
 }
 
-function codeOf (name: string, passwordHash: string): string {
+function computeDeviceCode (name: string, passwordHash: string): string {
   return createHmac('sha256', passwordHash).update(`device ${name}`).digest('base64url')
 }

@@ -29,12 +29,12 @@ export interface NewPassword {
 }
 
 /** A member with a proof of the password. */
-export function opened (row: MemberRow & { readonly passwordHash: string }): OpenedMember {
+export function toOpenedMember (row: MemberRow & { readonly passwordHash: string }): OpenedMember {
   return { ...toMember(row), proof: hashSecret(row.passwordHash) }
 }
 
 /** The condition for rows that belong to an organization, or to none. */
-export function byTenant (tenantId: string | undefined) {
+export function hasTenant (tenantId: string | undefined) {
   return (eb: ExpressionBuilder<Tables, 'members' | 'invitations' | 'tokens'>) =>
     tenantId === undefined ? eb('tenantId', 'is', null) : eb('tenantId', '=', tenantId)
 }
@@ -44,12 +44,12 @@ export function byTenant (tenantId: string | undefined) {
  */
 export async function requireNewAddress (trx: Transaction<Tables>,
   { tenantId, email, issuer }: Pick<MemberDraft, 'tenantId' | 'email' | 'issuer'>): Promise<void> {
-  const taken = await trx.selectFrom('members').select('memberId').where(byTenant(tenantId)).where('email', '=', email)
+  const taken = await trx.selectFrom('members').select('memberId').where(hasTenant(tenantId)).where('email', '=', email)
     .$if(issuer !== undefined, query => query.where('issuer', 'is', null)).executeTakeFirst()
   if (taken !== undefined) throw new ControlError('conflict', 'Someone with this address is already a member.', 'email')
 }
 
-export async function memberRow (db: Kysely<Tables>, memberId: string): Promise<MemberRow> {
+export async function requireMemberRow (db: Kysely<Tables>, memberId: string): Promise<MemberRow> {
   const row = await db.selectFrom('members').selectAll().where('memberId', '=', memberId).executeTakeFirst()
   if (row === undefined) throw notFound('member')
   return row

@@ -1,14 +1,14 @@
 import { MemberPasswords } from './member-passwords.js'
 import type { Transaction } from 'kysely'
 import type { Role } from '../../config/actor.js'
-import { parseEmail, parseRole, memberName, toMember, type Member, type ProviderIdentity } from './members.js'
+import { parseEmail, parseRole, toActorName, toMember, type Member, type ProviderIdentity } from './members.js'
 import { parseName } from './validate-name.js'
-import { hashPassword, oneTimePassword } from './passwords.js'
+import { hashPassword, createOneTimePassword } from './passwords.js'
 import { requireOrganization } from './organization-store.js'
-import { serialized } from './change-log.js'
+import { runSerialized } from './change-log.js'
 import { ControlError } from './control-error.js'
 import type { MemberRow, Tables } from './tables.js'
-import { byTenant, requireNewAddress, memberRow, requireAnotherOperator, endSessions, type MemberDraft } from './member-rows.js'
+import { hasTenant, requireNewAddress, requireMemberRow, requireAnotherOperator, endSessions, type MemberDraft } from './member-rows.js'
 
 /**
  * People and their passwords. One person may be a member of several organizations, with a separate password for each,
@@ -17,7 +17,7 @@ import { byTenant, requireNewAddress, memberRow, requireAnotherOperator, endSess
 export class MemberStore extends MemberPasswords {
   /** The members of an organization, or the operators if there is no `tenantId`. Oldest first. */
   async list (tenantId?: string): Promise<Member[]> {
-    const rows = await this.context.db.selectFrom('members').selectAll().where(byTenant(tenantId)).orderBy('createdAt')
+    const rows = await this.context.db.selectFrom('members').selectAll().where(hasTenant(tenantId)).orderBy('createdAt')
       .orderBy('memberId').execute()
     return rows.map(toMember)
   }
@@ -30,22 +30,22 @@ export class MemberStore extends MemberPasswords {
   }
 
   /** Records that a member signed in. */
-  async signedIn (memberId: string): Promise<void> {
-    await serialized(this.context.db, async trx => {
-      const row = await memberRow(trx, memberId)
-      await trx.updateTable('members').set({ lastSignInAt: this.at() }).where('memberId', '=', memberId).execute()
+  async recordSignIn (memberId: string): Promise<void> {
+    await runSerialized(this.context.db, async trx => {
+      const row = await requireMemberRow(trx, memberId)
+      await trx.updateTable('members').set({ lastSignInAt: this.getIsoTime() }).where('memberId', '=', memberId).execute()
       await this.record(trx, row, { action: 'signed in' })
     })
   }
 
   /** The member with this identity at a provider, created or updated from the provider's claims. */
-  async fromProvider (identity: ProviderIdentity): Promise<Member> {
+  async upsertFromProvider (identity: ProviderIdentity): Promise<Member> {
     const { issuer, subject, tenantId } = identity
     const email = parseEmail(identity.email)
     const name = parseName(identity.name)
     const role = parseRole(identity.role, tenantId)
     const actor = `provider:${new URL(issuer).host}`
-    return serialized(this.context.db, async trx => {
+    return runSerialized(this.context.db, async trx => {
       const known = await trx.selectFrom('members').selectAll().where('issuer', '=', issuer).where('subject', '=',
         subject).executeTakeFirst()
       if (tenantId !== undefined) await requireOrganization(trx, tenantId)
@@ -65,8 +65,8 @@ export class MemberStore extends MemberPasswords {
   /** Changes the member's own name, unless a provider determines it. */
   async changeName (memberId: string, requested: string): Promise<Member> {
     const name = parseName(requested)
-    return serialized(this.context.db, async trx => {
-      const row = await memberRow(trx, memberId)
+    return runSerialized(this.context.db, async trx => {
+      const row = await requireMemberRow(trx, memberId)
       if (row.issuer !== null) { throw new ControlError('conflict', "Your name comes from your organization's sign-in. Change it there.") }
       await trx.updateTable('members').set({ name }).where('memberId', '=', memberId).execute()
       await this.record(trx, row, { action: 'name changed', detail: { name } })
@@ -79,8 +79,8 @@ export class MemberStore extends MemberPasswords {
    * immediately.
    */
   changeRole (memberId: string, role: Role, by: string): Promise<Member> {
-    return serialized(this.context.db, async trx => {
-      const row = await memberRow(trx, memberId)
+    return runSerialized(this.context.db, async trx => {
+      const row = await requireMemberRow(trx, memberId)
       parseRole(role, row.tenantId ?? undefined)
       if (row.issuer !== null) {
         throw new ControlError('conflict',
@@ -98,8 +98,8 @@ export class MemberStore extends MemberPasswords {
    * admits is created again at the next sign-in.
    */
   remove (memberId: string, by: string): Promise<Member> {
-    return serialized(this.context.db, async trx => {
-      const row = await memberRow(trx, memberId)
+    return runSerialized(this.context.db, async trx => {
+      const row = await requireMemberRow(trx, memberId)
       if (row.role === 'operator') await requireAnotherOperator(trx, memberId)
       await trx.deleteFrom('members').where('memberId', '=', memberId).execute()
       await endSessions(trx, memberId)
@@ -113,9 +113,9 @@ export class MemberStore extends MemberPasswords {
   async createFirstOperator (email: string,
     by: string): Promise<{ readonly email: string, readonly password: string } | undefined> {
     if ((await this.list()).length > 0) return undefined
-    const password = oneTimePassword()
+    const password = createOneTimePassword()
     const passwordHash = await hashPassword(password)
-    return serialized(this.context.db, async trx => {
+    return runSerialized(this.context.db, async trx => {
       // Another process may have created one while the hash was computed.
       if (await trx.selectFrom('members').select('memberId').where('tenantId', 'is', null).executeTakeFirst() !==
         undefined) return undefined
@@ -133,7 +133,7 @@ export class MemberStore extends MemberPasswords {
     by?: string): Promise<Member> {
     await requireNewAddress(trx, { tenantId, email, issuer })
     const memberId = this.context.newId('mem')
-    const addedBy = by ?? memberName({ email, memberId })
+    const addedBy = by ?? toActorName({ email, memberId })
     const row: MemberRow = {
       memberId,
       tenantId: tenantId ?? null,
@@ -144,7 +144,7 @@ export class MemberStore extends MemberPasswords {
       mustChangePassword: Number(mustChangePassword),
       issuer: issuer ?? null,
       subject: subject ?? null,
-      createdAt: this.at(),
+      createdAt: this.getIsoTime(),
       createdBy: addedBy,
       lastSignInAt: null
     }

@@ -2,7 +2,7 @@ import { Type, type Static } from 'typebox'
 import { roles, type Actor, type Role } from '../../config/actor.js'
 import type { IdempotencyToken } from './context.js'
 import { ControlError } from './control-error.js'
-import { describedText as text, describedTime as time, entitySchema, omitNulls, tenantIdSchema } from './entity-schema.js'
+import { textSchema as text, dateTimeSchema as time, entitySchema, omitNulls, tenantIdSchema } from './entity-schema.js'
 import type { InvitationRow, MemberRow } from './tables.js'
 
 /** The maximum length of any valid email address. */
@@ -89,14 +89,14 @@ export function toInvitation ({ tokenHash, ...row }: InvitationRow): Invitation 
 }
 
 /** A member's name in the audit trail. It includes the id, since anyone may be invited under any address. */
-export function memberName ({ email, memberId }: Pick<Member, 'email' | 'memberId'>): string {
+export function toActorName ({ email, memberId }: Pick<Member, 'email' | 'memberId'>): string {
   return `member:${email} (${memberId})`
 }
 
 /** The actor that a member is. */
 export function toActor (member: Member): Actor {
   const { role, tenantId } = member
-  const name = memberName(member)
+  const name = toActorName(member)
   if (role === 'operator') return { name, role }
   if (tenantId === undefined) throw new Error('a member who is no operator belongs to no organization')
   return { name, role, tenantId }

@@ -1,9 +1,9 @@
 import type { Kysely, Transaction } from 'kysely'
-import { idFor, insertOnce, type ControlContext } from './context.js'
+import { createEntityId, insertOnce, type ControlContext } from './context.js'
 import {
   requireOverageAllowed,
-  organizationRow,
-  organizationState,
+  toOrganizationRow,
+  toOrganizationState,
   toOrganization,
   type KnownPlans,
   type Organization,
@@ -11,7 +11,7 @@ import {
   type OrganizationDraft
 } from './organizations.js'
 import { notFound } from './permissions.js'
-import { serialized, appendChange, type AuditAction } from './change-log.js'
+import { runSerialized, appendChange, type AuditAction } from './change-log.js'
 import type { OrganizationRow, Tables } from './tables.js'
 
 /**
@@ -29,19 +29,19 @@ export class OrganizationStore {
 
   /** Creates an organization with a new tenant id. */
   create (draft: OrganizationDraft, by: string): Promise<Organization> {
-    return serialized(this.#context.db, async trx => {
+    return runSerialized(this.#context.db, async trx => {
       const { name, plan, overage, datastore } = draft
-      const tenantId = idFor(this.#context.newId, 'org', { once: draft.once })
+      const tenantId = createEntityId(this.#context.newId, 'org', { once: draft.once })
       requireOverageAllowed(overage, plan, this.#plans)
       const made = {
         tenantId,
         name,
         plan,
         overage: overage ?? true,
-        createdAt: this.#at(),
+        createdAt: this.#getIsoTime(),
         datastore: datastore ?? undefined
       }
-      await insertOnce(trx, 'organizations', organizationRow(made, this.#plans))
+      await insertOnce(trx, 'organizations', toOrganizationRow(made, this.#plans))
       return this.#record(trx, tenantId, {
         actor: by,
         action: 'organization created',
@@ -54,7 +54,7 @@ export class OrganizationStore {
    * Changes an organization's name, plan, overage or datastore. Gateways that are connected apply it within a second.
    */
   change (tenantId: string, changes: OrganizationChanges, by: string): Promise<Organization> {
-    return serialized(this.#context.db, async trx => {
+    return runSerialized(this.#context.db, async trx => {
       const row = await requireOrganization(trx, tenantId)
       const { name, plan, overage, datastore } = changes
       requireOverageAllowed(overage, plan ?? row.plan, this.#plans)
@@ -67,7 +67,7 @@ export class OrganizationStore {
       }
       await trx
         .updateTable('organizations')
-        .set(organizationRow(changed, this.#plans))
+        .set(toOrganizationRow(changed, this.#plans))
         .where('tenantId', '=', tenantId)
         .execute()
       return this.#record(trx, tenantId, {
@@ -94,19 +94,19 @@ export class OrganizationStore {
     return toOrganization(await requireOrganization(this.#context.db, tenantId), this.#plans)
   }
 
-  async #record (trx: Transaction<Tables>, tenantId: string, deed: AuditAction): Promise<Organization> {
+  async #record (trx: Transaction<Tables>, tenantId: string, action: AuditAction): Promise<Organization> {
     const row = await requireOrganization(trx, tenantId)
     await appendChange(trx, {
-      ...deed,
-      at: this.#at(),
+      ...action,
+      at: this.#getIsoTime(),
       entity: tenantId,
       tenantId,
-      now: { kind: 'organization', state: organizationState(row) }
+      now: { kind: 'organization', state: toOrganizationState(row) }
     })
     return toOrganization(row, this.#plans)
   }
 
-  #at (): string {
+  #getIsoTime (): string {
     return this.#context.now().toISOString()
   }
 }

@@ -4,7 +4,7 @@ import type { OrganizationState } from '../../keys/change-feed.js'
 import type { OrganizationRow } from './tables.js'
 import type { IdempotencyToken } from './context.js'
 import {
-  changesSchema, describedText as text, describedTime as time, entitySchema, omitNulls, tenantIdSchema
+  changesSchema, textSchema as text, dateTimeSchema as time, entitySchema, omitNulls, tenantIdSchema
 } from './entity-schema.js'
 import { parseName } from './validate-name.js'
 import { ControlError } from './control-error.js'
@@ -35,7 +35,7 @@ export interface KnownPlans {
 }
 
 /** The facts about the configured plans that the control plane needs. */
-export function knownPlans (plans: Plans): KnownPlans {
+export function toKnownPlans (plans: Plans): KnownPlans {
   return { plans: Object.keys(plans), plansWithoutOverage: Object.keys(plans).filter(name => !plans[name]!.overage) }
 }
 
@@ -74,7 +74,7 @@ export type OrganizationChanges = Readonly<Static<typeof organizationChangesSche
  * The row of an organization. Its choice to switch overage off persists on every plan. @throws {ControlError} if its
  * name, plan or datastore is invalid
  */
-export function organizationRow (organization: Organization, { plans }: KnownPlans): OrganizationRow {
+export function toOrganizationRow (organization: Organization, { plans }: KnownPlans): OrganizationRow {
   const { tenantId, plan, overage, createdAt, datastore } = organization
   if (!plans.includes(plan)) {
     throw new ControlError('invalid', `There is no plan with this name. Use one of: ${plans.join(', ')}.`, 'plan')
@@ -119,6 +119,6 @@ export function requireOverageAllowed (
  * The part of an organization that gateways replicate. `overage` is only whether it was not switched off, since
  * gateways have the plans with overage in their configuration.
  */
-export function organizationState ({ tenantId, plan, overage, datastore }: OrganizationRow): OrganizationState {
+export function toOrganizationState ({ tenantId, plan, overage, datastore }: OrganizationRow): OrganizationState {
   return { tenantId, plan, overage: overage === 1, datastore: datastore ?? undefined }
 }

@@ -10,7 +10,7 @@ const cost = { N: 2 ** 17, r: 8, p: 1 }
 const keyLength = 32
 
 /** Each hash needs 128 MiB, so many concurrent sign-ins must wait instead of filling the memory. */
-const inTurns = pLimit(2)
+const limit = pLimit(2)
 /** About 15 seconds of work. Further sign-ins must be retried later, so that the queue can't grow without limit. */
 const maxWaiting = 100
 
@@ -45,7 +45,7 @@ export function parsePassword (password: string, field = 'password'): string {
 }
 
 /** A random password that must be changed at the next sign-in. */
-export function oneTimePassword (): string {
+export function createOneTimePassword (): string {
   return randomString(base62, 20)
 }
 
@@ -61,10 +61,10 @@ const decoy = [
 async function derive (password: string, salt: Buffer, options: ScryptOptions): Promise<Buffer> {
   // Twice the memory that scrypt needs, since Node refuses the exact number.
   const maxmem = 256 * options.N! * options.r!
-  if (inTurns.pendingCount >= maxWaiting) {
+  if (limit.pendingCount >= maxWaiting) {
     throw new ControlError('conflict', 'Too many people are signing in at the moment. Try again in a minute.')
   }
-  return inTurns(() => new Promise((resolve, reject) => {
+  return limit(() => new Promise((resolve, reject) => {
     scrypt(password.normalize('NFC'), salt, keyLength, { ...options, maxmem }, (error, hash) =>
       error ? reject(error) : resolve(hash)
     )

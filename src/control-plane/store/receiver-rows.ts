@@ -1,6 +1,6 @@
 import type { Kysely, Transaction } from 'kysely'
 import type { WebhookOwner, WebhookScope } from '../../events/webhooks/webhook.js'
-import { recordAudit, serialized } from './change-log.js'
+import { recordAudit, runSerialized } from './change-log.js'
 import type { ControlContext } from './context.js'
 import { ControlError } from './control-error.js'
 import { requireOrganization } from './organization-store.js'
@@ -37,7 +37,7 @@ export class ReceiverRows {
   }
 
   /** @throws {ControlError} missing, or conflict where the organization has as many as it may */
-  async requireRoom (trx: Transaction<Tables>, { tenantId, mode }: WebhookScope): Promise<void> {
+  async requireCapacity (trx: Transaction<Tables>, { tenantId, mode }: WebhookScope): Promise<void> {
     await requireOrganization(trx, tenantId)
     const { count } = await trx.selectFrom('webhooks').select(({ fn }) => fn.countAll().as('count'))
       .where('kind', '=', this.#kind).where('tenantId', '=', tenantId).where('mode', '=', mode).executeTakeFirstOrThrow()
@@ -49,7 +49,7 @@ export class ReceiverRows {
 
   /** Creates a receiver in a transaction, and has the queue look at it as soon as that is committed. */
   async create<T> (create: (trx: Transaction<Tables>) => Promise<T>): Promise<T> {
-    const created = await serialized(this.#context.db, create)
+    const created = await runSerialized(this.#context.db, create)
     this.#context.emitter.emit('receiverCreated')
     return created
   }
@@ -66,12 +66,12 @@ export class ReceiverRows {
       disabledAt: null,
       previousSecret: null,
       previousSecretUntil: null,
-      createdAt: this.at(),
+      createdAt: this.getIsoTime(),
       createdBy: by,
       position: Number(sequence),
       leaseNumber: 0,
       leasedUntil: null,
-      claimedAt: this.at(),
+      claimedAt: this.getIsoTime(),
       restUntil: null,
       awaitsHandshake: 0,
       heartbeatAt: null,
@@ -98,7 +98,7 @@ export class ReceiverRows {
   }
 
   change<T> (id: string, owner: WebhookOwner, change: Change<T>): Promise<T> {
-    return serialized(this.#context.db, async trx => change(trx, await this.find(id, owner, trx)))
+    return runSerialized(this.#context.db, async trx => change(trx, await this.find(id, owner, trx)))
   }
 
   remove (id: string, owner: WebhookOwner): Promise<void> {
@@ -116,9 +116,9 @@ export class ReceiverRows {
       webhookId,
       eventId,
       sequence: 0,
-      eventCreatedAt: this.at(),
+      eventCreatedAt: this.getIsoTime(),
       attempts: 0,
-      nextAttemptAt: this.at(),
+      nextAttemptAt: this.getIsoTime(),
       eventNumber: null
     }).execute()
   }
@@ -129,11 +129,11 @@ export class ReceiverRows {
     { tenantId, by: actor }: WebhookOwner,
     { id: entity, action, detail }: { readonly id: string, readonly action: string, readonly detail: object }
   ): Promise<void> {
-    return recordAudit(trx, { at: this.at(), actor, action, entity, tenantId, detail })
+    return recordAudit(trx, { at: this.getIsoTime(), actor, action, entity, tenantId, detail })
   }
 
   /** The time now, or in `inMs`. */
-  at (inMs = 0): string {
+  getIsoTime (inMs = 0): string {
     return new Date(this.#context.now().getTime() + inMs).toISOString()
   }
 }

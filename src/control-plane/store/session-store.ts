@@ -31,7 +31,7 @@ export class SessionStore {
   /** The session with this id, unless it has ended. */
   async find (id: string): Promise<Session | undefined> {
     const row = await this.#context.db.selectFrom('sessions').selectAll()
-      .where('idHash', '=', hashSecret(id)).where('expiresAt', '>', this.#at()).executeTakeFirst()
+      .where('idHash', '=', hashSecret(id)).where('expiresAt', '>', this.#getIsoTime()).executeTakeFirst()
     return (
       row && {
         ...(row.memberId === null ? {} : { memberId: row.memberId }),
@@ -43,7 +43,7 @@ export class SessionStore {
 
   /** Creates or replaces a session. To not bring back a session that was ended elsewhere, look for it first. */
   async save (id: string, { memberId, content, expiresAt }: Session): Promise<void> {
-    const at = this.#at()
+    const at = this.#getIsoTime()
     const changed = {
       memberId: memberId ?? null,
       content: JSON.stringify(content),
@@ -58,9 +58,9 @@ export class SessionStore {
   async touch (id: string, expiresAt: Date): Promise<boolean> {
     const { numUpdatedRows } = await this.#context.db
       .updateTable('sessions')
-      .set({ seenAt: this.#at(), expiresAt: expiresAt.toISOString() })
+      .set({ seenAt: this.#getIsoTime(), expiresAt: expiresAt.toISOString() })
       .where('idHash', '=', hashSecret(id))
-      .where('expiresAt', '>', this.#at())
+      .where('expiresAt', '>', this.#getIsoTime())
       .executeTakeFirst()
     return numUpdatedRows > 0n
   }
@@ -71,19 +71,21 @@ export class SessionStore {
   }
 
   /** Ends all sessions of a member, or only the one with `idHash`; never the one with the id `except`. */
-  async endOf (memberId: string, which: { readonly idHash?: string, readonly except?: string } = {}): Promise<void> {
+  async endByMember (
+    memberId: string, which: { readonly idHash?: string, readonly except?: string } = {}
+  ): Promise<void> {
     await this.#context.db.deleteFrom('sessions').where('memberId', '=', memberId)
       .$if(which.idHash !== undefined, query => query.where('idHash', '=', which.idHash!))
       .$if(which.except !== undefined, query => query.where('idHash', '!=', hashSecret(which.except!))).execute()
   }
 
   /** The active sessions of a member, most recently used first; at most 100. */
-  async listOf (memberId: string): Promise<ListedSession[]> {
+  async listByMember (memberId: string): Promise<ListedSession[]> {
     const rows = await this.#context.db
       .selectFrom('sessions')
       .select(['idHash', 'createdAt', 'seenAt', 'content'])
       .where('memberId', '=', memberId)
-      .where('expiresAt', '>', this.#at())
+      .where('expiresAt', '>', this.#getIsoTime())
       .orderBy('seenAt', 'desc')
       .limit(100)
       .execute()
@@ -92,10 +94,10 @@ export class SessionStore {
 
   /** Deletes expired sessions. */
   async sweep (): Promise<void> {
-    await this.#context.db.deleteFrom('sessions').where('expiresAt', '<=', this.#at()).execute()
+    await this.#context.db.deleteFrom('sessions').where('expiresAt', '<=', this.#getIsoTime()).execute()
   }
 
-  #at (): string {
+  #getIsoTime (): string {
     return this.#context.now().toISOString()
   }
 }

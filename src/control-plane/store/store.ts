@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events'
 import type { Kysely } from 'kysely'
 import type { Batch, Position } from '../../keys/change-feed.js'
-import { randomId, type ControlContext, type NewId } from './context.js'
+import { createRandomId, type ControlContext, type NewId } from './context.js'
 import type { ChangeSubscription } from './change-notifier.js'
 import { openDatabase, type ControlDatabase, type DatabaseLocation } from './database.js'
 import { EventStore } from './event-store.js'
@@ -12,14 +12,14 @@ import { KeyStore } from './key-store.js'
 import { MemberStore } from './member-store.js'
 import { OrganizationStore } from './organization-store.js'
 import type { KnownPlans } from './organizations.js'
-import { auditTrail, listChangesSince, type AuditEntry, type AuditQuery } from './change-log.js'
+import { listAuditEntries, listChangesSince, type AuditEntry, type AuditQuery } from './change-log.js'
 import { SessionStore } from './session-store.js'
 import { TokenStore } from './token-store.js'
 import { SubscriptionStore } from './subscription-store.js'
 import type { Tables } from './tables.js'
 import { UsageStore } from './usage.js'
 import { WebhookQueue } from './webhook-queue.js'
-import { secretSealer } from './webhook-secrets.js'
+import { createSecretSealer } from './webhook-secrets.js'
 import { WebhookStore } from './webhook-store.js'
 
 interface ControlStoreOptions extends DatabaseLocation, KnownPlans {
@@ -60,7 +60,7 @@ export class ControlStore {
   /** Use {@link openControlStore}. */
   constructor (
     database: ControlDatabase,
-    { plans, plansWithoutOverage, now, newId = randomId, webhookKey }: ControlStoreOptions
+    { plans, plansWithoutOverage, now, newId = createRandomId, webhookKey }: ControlStoreOptions
   ) {
     const { db } = database
     this.#database = database
@@ -76,25 +76,25 @@ export class ControlStore {
     this.usage = new UsageStore(context)
     this.jobs = new JobStore(context)
     this.events = new EventStore(context)
-    const sealer = secretSealer(webhookKey)
+    const sealer = createSecretSealer(webhookKey)
     this.webhooks = new WebhookStore(context, sealer)
     this.subscriptions = new SubscriptionStore(context, sealer)
     this.webhookQueue = new WebhookQueue(context, sealer)
   }
 
   /** Lines of the audit trail, newest first. */
-  auditTrail (question: AuditQuery): Promise<AuditEntry[]> {
-    return auditTrail(this.#db, question)
+  listAuditEntries (query: AuditQuery): Promise<AuditEntry[]> {
+    return listAuditEntries(this.#db, query)
   }
 
   /** The changes that a replica at this position has not seen, oldest first, at most `limit` of them. */
-  changesAfter (position: Position, limit: number): Promise<Batch> {
+  listChangesAfter (position: Position, limit: number): Promise<Batch> {
     return listChangesSince(this.#db, position, limit)
   }
 
   /** Starts listening for changes to organizations and keys, made by this process or another. */
-  hearChanges (): ChangeSubscription {
-    return this.#database.hearChanges()
+  listenForChanges (): ChangeSubscription {
+    return this.#database.listenForChanges()
   }
 
   /** Closes the database. */

@@ -3,7 +3,7 @@ import { changes } from '../../events/event.js'
 import {
   hiddenValue, type Subscription, type SubscriptionDraft, type EventRange, type NumberedEvent
 } from '../../events/subscriptions/subscription.js'
-import { eventType } from '../../events/to-events.js'
+import { toEventType } from '../../events/to-events.js'
 import { ControlError } from './control-error.js'
 import type { WebhookRow } from './webhook-tables.js'
 import type { EventRow, Tables } from './tables.js'
@@ -37,12 +37,12 @@ export function formatSettings (
 }
 
 /** The settings of the row of a subscription. */
-export function settingsOf ({ settings }: Pick<WebhookRow, 'settings'>): Settings {
+export function parseSettings ({ settings }: Pick<WebhookRow, 'settings'>): Settings {
   return JSON.parse(settings!) as Settings
 }
 
 /** The state of a subscription, in R4's terms. */
-export function statusOf (
+export function toStatus (
   { awaitsHandshake, enabled, disabledReason }: Pick<WebhookRow, 'awaitsHandshake' | 'enabled' | 'disabledReason'>
 ): Subscription['status'] {
   if (awaitsHandshake === 1) return 'requested'
@@ -63,9 +63,9 @@ export function toSubscription (
     id,
     mode,
     endpoint,
-    ...settingsOf(row),
-    headers: headers.map(header => `${nameOf(header)}: ${hiddenValue}`),
-    status: statusOf(row),
+    ...parseSettings(row),
+    headers: headers.map(header => `${getHeaderName(header)}: ${hiddenValue}`),
+    status: toStatus(row),
     ...endsAt !== null && { end: endsAt },
     ...disabledReason !== null && { error: disabledReason },
     eventCount
@@ -78,9 +78,9 @@ export function toSubscription (
  */
 export function mergeHeaders (requested: readonly string[], stored: readonly string[] | undefined): readonly string[] {
   return requested.map((header, at) => {
-    if (header.slice(nameOf(header).length + 1).trim() !== hiddenValue) return header
-    const kept = stored?.find(each => nameOf(each).toLowerCase() === nameOf(header).toLowerCase())
-    if (kept !== undefined) return kept
+    if (header.slice(getHeaderName(header).length + 1).trim() !== hiddenValue) return header
+    const storedHeader = stored?.find(each => getHeaderName(each).toLowerCase() === getHeaderName(header).toLowerCase())
+    if (storedHeader !== undefined) return storedHeader
     throw new ControlError('invalid', `expected the value of the header, since ${hiddenValue} hides one that is not stored for this server`,
       `channel.header[${at}]`)
   })
@@ -88,16 +88,18 @@ export function mergeHeaders (requested: readonly string[], stored: readonly str
 
 /** The headers by their names, as a request sends them. */
 export function toHeaders (headers: readonly string[]): Readonly<Record<string, string>> {
-  return Object.fromEntries(headers.map(header => [nameOf(header), header.slice(nameOf(header).length + 1).trim()]))
+  return Object.fromEntries(
+    headers.map(header => [getHeaderName(header), header.slice(getHeaderName(header).length + 1).trim()])
+  )
 }
 
-const nameOf = (header: string): string => header.slice(0, header.indexOf(':'))
+const getHeaderName = (header: string): string => header.slice(0, header.indexOf(':'))
 
 /** The types of the events of a topic. */
-const typesOfTopic = (type: string): readonly string[] => changes.map(change => eventType(type, change))
+const listTopicTypes = (type: string): readonly string[] => changes.map(change => toEventType(type, change))
 
 /** The same as a filter of a webhook. */
-export const filterOfTopic = (type: string): string => eventType(type, 'created').replace(/created$/, '*')
+export const toTopicFilter = (type: string): string => toEventType(type, 'created').replace(/created$/, '*')
 
 /*
  * The number of an event in a subscription is not stored with it: the row has the number at its position, and the
@@ -107,14 +109,14 @@ export const filterOfTopic = (type: string): string => eventType(type, 'created'
 type Subscribed = Pick<WebhookRow, 'tenantId' | 'mode' | 'settings' | 'position' | 'eventNumber'>
 
 /** The events of the topic of a subscription. */
-function eventsOf (db: Kysely<Tables>, row: Subscribed) {
+function selectTopicEvents (db: Kysely<Tables>, row: Subscribed) {
   return db.selectFrom('events').where('organizationId', '=', row.tenantId).where('mode', '=', row.mode)
-    .where('type', 'in', typesOfTopic(settingsOf(row).type))
+    .where('type', 'in', listTopicTypes(parseSettings(row).type))
 }
 
 /** The events of the topic since the subscription was created: those that were sent, and those that are to be. */
 export async function countEvents (db: Kysely<Tables>, row: Subscribed): Promise<number> {
-  const { count } = await eventsOf(db, row).where('sequence', '>', row.position)
+  const { count } = await selectTopicEvents(db, row).where('sequence', '>', row.position)
     .select(({ fn }) => fn.countAll().as('count')).executeTakeFirstOrThrow()
   return Number(row.eventNumber) + Number(count)
 }
@@ -124,26 +126,26 @@ export async function listNumberedEvents (
   db: Kysely<Tables>, row: Subscribed, { since = 1, until = Infinity, limit }: EventRange & { readonly limit: number }
 ): Promise<NumberedEvent[]> {
   const sent = Number(row.eventNumber)
-  const { count } = await eventsOf(db, row).where('sequence', '<=', row.position)
+  const { count } = await selectTopicEvents(db, row).where('sequence', '<=', row.position)
     .select(({ fn }) => fn.countAll().as('count')).executeTakeFirstOrThrow()
   const first = Math.max(1, since, sent - Number(count) + 1)
   const last = Math.min(until, first + limit - 1)
   const [before, after] = [Math.min(last, sent), Math.max(first, sent + 1)]
   const earlier = first > before
     ? []
-    : await eventsOf(db, row).selectAll().where('sequence', '<=', row.position).orderBy('sequence', 'desc')
+    : await selectTopicEvents(db, row).selectAll().where('sequence', '<=', row.position).orderBy('sequence', 'desc')
       .offset(sent - before).limit(before - first + 1).execute()
   const later = after > last
     ? []
-    : await eventsOf(db, row).selectAll().where('sequence', '>', row.position).orderBy('sequence')
+    : await selectTopicEvents(db, row).selectAll().where('sequence', '>', row.position).orderBy('sequence')
       .offset(after - sent - 1).limit(last - after + 1).execute()
   return [
-    ...earlier.map((event, at) => numbered(event, before - at)).reverse(),
-    ...later.map((event, at) => numbered(event, after + at))
+    ...earlier.map((event, at) => toNumberedEvent(event, before - at)).reverse(),
+    ...later.map((event, at) => toNumberedEvent(event, after + at))
   ]
 }
 
-const numbered = (event: EventRow, number: number): NumberedEvent =>
+const toNumberedEvent = (event: EventRow, number: number): NumberedEvent =>
   ({ number, event: { ...event, sequence: Number(event.sequence) } })
 
 /** What a handshake says of a subscription: events are sent from then on, or it ends with an error. @param at now */

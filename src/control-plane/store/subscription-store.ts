@@ -15,7 +15,7 @@ import type { ControlContext } from './context.js'
 import { ControlError } from './control-error.js'
 import { ReceiverRows } from './receiver-rows.js'
 import {
-  filterOfTopic, formatSettings, mergeHeaders, settingsOf, statusOf, toSubscription, countEvents,
+  toTopicFilter, formatSettings, mergeHeaders, parseSettings, toStatus, toSubscription, countEvents,
   listNumberedEvents
 } from './subscription-rows.js'
 import type { Tables } from './tables.js'
@@ -43,17 +43,17 @@ export class SubscriptionStore implements Subscriptions {
     const headers = mergeHeaders(draft.headers, undefined)
     const id = `sub-${randomString(base32, 26)}`
     return await this.#rows.create(async trx => {
-      await this.#rows.requireRoom(trx, owner)
+      await this.#rows.requireCapacity(trx, owner)
       const row = await this.#rows.add(trx, owner, {
         id,
-        ...this.#columnsOf(draft, { id, headers, version: 1 }),
-        types: filterOfTopic(draft.type),
+        ...this.#toColumns(draft, { id, headers, version: 1 }),
+        types: toTopicFilter(draft.type),
         description: null,
         enabled: 0
       })
       const detail = { mode: owner.mode, type: draft.type }
       await this.#rows.record(trx, owner, { id, action: 'subscription created', detail })
-      return await this.#begin(trx, { row, draft, isKept: false })
+      return await this.#begin(trx, { row, draft, staysActive: false })
     })
   }
 
@@ -68,17 +68,17 @@ export class SubscriptionStore implements Subscriptions {
 
   replace (id: string, owner: WebhookOwner, { draft, version }: SubscriptionReplacement): Promise<Subscription> {
     return this.#rows.change(id, owner, async (trx, before) => {
-      const { type, version: stored } = settingsOf(before)
+      const { type, version: stored } = parseSettings(before)
       if (version !== 0 && version !== stored) throw new ControlError('conflict', 'The subscription was changed meanwhile.')
       if (type !== draft.type) {
         throw new ControlError(
           'invalid', 'expected the topic that the subscription has; create another one for another topic', 'criteria'
         )
       }
-      const known = this.#headersOf(before)
+      const known = this.#decryptHeaders(before)
       const headers = mergeHeaders(draft.headers, isSameOrigin(draft.endpoint, before.url) ? known : undefined)
-      const columns = this.#columnsOf(draft, { id, headers, version: stored + 1 })
-      const isKept = draft.status === 'active' && statusOf(before) === 'active' && before.url === columns.url &&
+      const columns = this.#toColumns(draft, { id, headers, version: stored + 1 })
+      const staysActive = draft.status === 'active' && toStatus(before) === 'active' && before.url === columns.url &&
         JSON.stringify(known) === JSON.stringify(headers)
       const row = await trx.updateTable('webhooks').set({
         ...columns,
@@ -87,7 +87,7 @@ export class SubscriptionStore implements Subscriptions {
         leasedUntil: null
       }).where('id', '=', id).returningAll().executeTakeFirstOrThrow()
       await this.#rows.record(trx, owner, { id, action: 'subscription changed', detail: { status: draft.status } })
-      return await this.#begin(trx, { row, draft, isKept })
+      return await this.#begin(trx, { row, draft, staysActive })
     })
   }
 
@@ -100,54 +100,57 @@ export class SubscriptionStore implements Subscriptions {
     return await listNumberedEvents(this.#context.db, row, { ...range, limit: maxListedEvents })
   }
 
-  #columnsOf (
+  #toColumns (
     draft: SubscriptionDraft,
     { id, headers, version }: { readonly id: string, readonly headers: readonly string[], readonly version: number }
   ): Pick<WebhookRow, 'url' | 'secret' | 'settings' | 'endsAt'> {
     return {
       url: parseUrl(draft.endpoint, 'channel.endpoint'),
       secret: this.#sealer.seal(JSON.stringify(headers), id),
-      settings: formatSettings(draft, { version, lastUpdated: this.#rows.at() }),
-      endsAt: draft.end === undefined ? null : this.#endOf(draft.end)
+      settings: formatSettings(draft, { version, lastUpdated: this.#rows.getIsoTime() }),
+      endsAt: draft.end === undefined ? null : this.#parseEnd(draft.end)
     }
   }
 
-  #endOf (end: string): string {
+  #parseEnd (end: string): string {
     const time = new Date(end).toISOString()
-    if (time > this.#rows.at()) return time
+    if (time > this.#rows.getIsoTime()) return time
     throw new ControlError('invalid', 'expected a time in the future', 'end')
   }
 
   /** Requests the handshake, unless the subscription is off or stays active. */
   async #begin (
     trx: Transaction<Tables>,
-    { row, draft, isKept }: {
-      readonly row: Selectable<WebhookRow>, readonly draft: SubscriptionDraft, readonly isKept: boolean
+    { row, draft, staysActive }: {
+      readonly row: Selectable<WebhookRow>, readonly draft: SubscriptionDraft, readonly staysActive: boolean
     }
   ): Promise<Subscription> {
     const { id } = row
     const isOff = draft.status === 'off'
     await trx.deleteFrom('webhookRetries').where('webhookId', '=', id).where('sequence', '=', 0).execute()
-    if (!isOff && !isKept) {
+    if (!isOff && !staysActive) {
       await this.#rows.sendNow(trx, id, `hsk_${randomString(base32, 26)}`)
     }
     const state = {
-      enabled: isKept ? 1 : 0,
-      awaitsHandshake: isOff || isKept ? 0 : 1,
+      enabled: staysActive ? 1 : 0,
+      awaitsHandshake: isOff || staysActive ? 0 : 1,
       disabledReason: null,
       disabledAt: null,
-      ...!isKept && { restUntil: null },
-      heartbeatAt: isKept && draft.heartbeatSeconds !== undefined ? this.#rows.at(draft.heartbeatSeconds * 1_000) : null
+      ...(!staysActive && { restUntil: null }),
+      heartbeatAt:
+        staysActive && draft.heartbeatSeconds !== undefined
+          ? this.#rows.getIsoTime(draft.heartbeatSeconds * 1_000)
+          : null
     }
     const changed = await trx.updateTable('webhooks').set(state).where('id', '=', id).returningAll().executeTakeFirstOrThrow()
     return await this.#present(trx, changed)
   }
 
   async #present (db: ControlContext['db'], row: Selectable<WebhookRow>): Promise<Subscription> {
-    return toSubscription(row, { headers: this.#headersOf(row), eventCount: await countEvents(db, row) })
+    return toSubscription(row, { headers: this.#decryptHeaders(row), eventCount: await countEvents(db, row) })
   }
 
-  #headersOf ({ id, secret }: WebhookRow): readonly string[] | undefined {
+  #decryptHeaders ({ id, secret }: WebhookRow): readonly string[] | undefined {
     const text = this.#sealer.open(secret, id)
     return text === undefined ? undefined : JSON.parse(text) as string[]
   }

@@ -1,18 +1,18 @@
 import { Type, type Static } from 'typebox'
-import { hashSecret, isToken, newToken } from '../../keys/secret.js'
+import { hashSecret, isToken, generateToken } from '../../keys/secret.js'
 import { roles, type Actor } from '../../config/actor.js'
-import { idFor, insertOnce, type ControlContext, type IdempotencyToken } from './context.js'
+import { createEntityId, insertOnce, type ControlContext, type IdempotencyToken } from './context.js'
 import { parseExpiry } from './keys.js'
-import { byTenant } from './member-rows.js'
+import { hasTenant } from './member-rows.js'
 import { parseRole } from './members.js'
 import { parseName } from './validate-name.js'
 import { requireOrganization } from './organization-store.js'
 import { notFound } from './permissions.js'
-import { serialized, recordAudit } from './change-log.js'
+import { runSerialized, recordAudit } from './change-log.js'
 import { ControlError } from './control-error.js'
 import type { TokenRow } from './tables.js'
 import {
-  describedText as text, describedTime as time, entitySchema, expirySchema, omitNulls, tenantIdSchema
+  textSchema as text, dateTimeSchema as time, entitySchema, expirySchema, omitNulls, tenantIdSchema
 } from './entity-schema.js'
 
 /** What a token permits: the same as a person's role, or to connect as a gateway. */
@@ -75,12 +75,12 @@ export class TokenStore {
     }
     parseRole(role === 'gateway' ? 'operator' : role, tenantId)
     const name = parseName(draft.name)
-    const secret = newToken(role === 'gateway' ? 'gateway' : 'control')
-    return serialized(this.#context.db, async trx => {
+    const secret = generateToken(role === 'gateway' ? 'gateway' : 'control')
+    return runSerialized(this.#context.db, async trx => {
       if (tenantId !== undefined) await requireOrganization(trx, tenantId)
       const now = this.#context.now()
       const row: TokenRow = {
-        tokenId: idFor(this.#context.newId, 'tok', draft),
+        tokenId: createEntityId(this.#context.newId, 'tok', draft),
         tenantId: tenantId ?? null,
         name,
         role,
@@ -107,7 +107,7 @@ export class TokenStore {
   /** The tokens of an organization, or those of operators and gateways if there is no `tenantId`. Oldest first. */
   async list (tenantId?: string): Promise<Token[]> {
     const rows = await this.#context.db.selectFrom('tokens').selectAll()
-      .where(byTenant(tenantId)).orderBy('createdAt').orderBy('tokenId').execute()
+      .where(hasTenant(tenantId)).orderBy('createdAt').orderBy('tokenId').execute()
     return rows.map(toToken)
   }
 
@@ -122,7 +122,7 @@ export class TokenStore {
   }
 
   /** The valid token with this secret. A malformed secret is not looked up. */
-  async whoHas (secret: string): Promise<Token | undefined> {
+  async findBySecret (secret: string): Promise<Token | undefined> {
     if (!isToken(secret)) return undefined
     const row = await this.#context.db
       .selectFrom('tokens')
@@ -138,7 +138,7 @@ export class TokenStore {
 
   /** Revokes a token permanently. A token that is already revoked stays unchanged. */
   revoke (tokenId: string, by: string): Promise<Token> {
-    return serialized(this.#context.db, async trx => {
+    return runSerialized(this.#context.db, async trx => {
       const row = await trx.selectFrom('tokens').selectAll().where('tokenId', '=', tokenId).executeTakeFirst()
       if (row === undefined) throw notFound('token')
       if (row.revokedAt !== null) return toToken(row)
@@ -158,7 +158,7 @@ export class TokenStore {
 }
 
 /** The actor that a program with this token is. Undefined for a gateway's token, which can't act. */
-export function tokenActor ({ tokenId, role, tenantId }: Token): Actor | undefined {
+export function toTokenActor ({ tokenId, role, tenantId }: Token): Actor | undefined {
   const name = `token:${tokenId}`
   if (role === 'gateway') return undefined
   if (role === 'operator') return { name, role }

@@ -3,7 +3,7 @@ import { Type, type Static } from 'typebox'
 import type { DeepReadonly } from '../../config/schema.js'
 import type { UsageOutcome } from '../../limits/usage.js'
 import { ControlError } from './control-error.js'
-import { describedTime as time, entitySchema } from './entity-schema.js'
+import { dateTimeSchema as time, entitySchema } from './entity-schema.js'
 import { keySchema } from './keys.js'
 import type { Tables } from './tables.js'
 
@@ -65,11 +65,11 @@ const maxPeriods = 1_000
 const maxTotals = 10_000
 
 /** An organization's usage. Without a breakdown, periods without requests are included. @throws {ControlError} */
-export async function usageTotals (db: Kysely<Tables>, question: UsageQuery): Promise<UsageReport> {
-  const begins = periodBegins(question)
-  const beginOf = new Map(begins.map(begin => [begin.slice(0, labelLength(question)), begin]))
-  const totals = (await sums(db, question, begins[0]!)).map(row => toTotal(row, beginOf.get(row.label)!))
-  if (question.per !== undefined) return { totals: totals.slice(0, maxTotals), isComplete: totals.length <= maxTotals }
+export async function sumUsage (db: Kysely<Tables>, query: UsageQuery): Promise<UsageReport> {
+  const begins = listPeriodStarts(query)
+  const beginOf = new Map(begins.map(begin => [begin.slice(0, getLabelLength(query)), begin]))
+  const totals = (await fetchSums(db, query, begins[0]!)).map(row => toTotal(row, beginOf.get(row.label)!))
+  if (query.per !== undefined) return { totals: totals.slice(0, maxTotals), isComplete: totals.length <= maxTotals }
   const found = new Map(totals.map(total => [total.from, total]))
   return { totals: begins.map(from => found.get(from) ?? { from, ...nothing }), isComplete: true }
 }
@@ -77,17 +77,21 @@ export async function usageTotals (db: Kysely<Tables>, question: UsageQuery): Pr
 const nothing = { requests: 0, ok: 0, errors: 0, refused: 0, failed: 0, counted: 0, overage: 0 }
 
 /** How many characters of an hour's text identify its period. */
-const labelLength = ({ by }: UsageQuery): number => by === undefined ? 0 : { hour: 13, day: 10, month: 7 }[by]
+const getLabelLength = ({ by }: UsageQuery): number => by === undefined ? 0 : { hour: 13, day: 10, month: 7 }[by]
 
 const hourMs = 3_600_000
 
 /** The start of each period, written as hours are. */
-function periodBegins ({ from, to, by }: UsageQuery): string[] {
+function listPeriodStarts ({ from, to, by }: UsageQuery): string[] {
   if (!(from < to)) throw new ControlError('invalid', 'The start of the time range must be before its end.')
-  if (by === undefined) return [hourText(periodOf(from, 'hour'))]
+  if (by === undefined) return [formatHour(toPeriodStart(from, 'hour'))]
   const begins: string[] = []
-  for (let begin = periodOf(from, by); begin < to; begin = periodOf(new Date(begin.getTime() + max[by]), by)) {
-    begins.push(hourText(begin))
+  for (
+    let begin = toPeriodStart(from, by);
+    begin < to;
+    begin = toPeriodStart(new Date(begin.getTime() + max[by]), by)
+  ) {
+    begins.push(formatHour(begin))
     if (begins.length > maxPeriods) {
       throw new ControlError(
         'invalid',
@@ -98,12 +102,12 @@ function periodBegins ({ from, to, by }: UsageQuery): string[] {
   return begins
 }
 
-const hourText = (moment: Date): string => `${moment.toISOString().slice(0, 13)}:00:00Z`
+const formatHour = (moment: Date): string => `${moment.toISOString().slice(0, 13)}:00:00Z`
 
 /** The longest that each period can be. */
 const max = { hour: hourMs, day: 24 * hourMs, month: 31 * 24 * hourMs }
 
-function periodOf (moment: Date, by: UsagePeriod): Date {
+function toPeriodStart (moment: Date, by: UsagePeriod): Date {
   const [year, month, day, hour] = [
     moment.getUTCFullYear(),
     moment.getUTCMonth(),
@@ -122,22 +126,22 @@ function toSecond (end: Date): string {
 
 type Hours = ExpressionBuilder<Tables, 'usageHours'>
 
-function sums (db: Kysely<Tables>, question: UsageQuery, begin: string): Promise<SumRow[]> {
-  const { tenantId, to, mode, keyId, per } = question
-  const counted = (eb: Hours, outcome: UsageOutcome) =>
+function fetchSums (db: Kysely<Tables>, usageQuery: UsageQuery, begin: string): Promise<SumRow[]> {
+  const { tenantId, to, mode, keyId, per } = usageQuery
+  const sumOutcome = (eb: Hours, outcome: UsageOutcome) =>
     eb.fn.sum(eb.case().when('outcome', '=', outcome).then(eb.ref('count')).else(0).end())
   return db.selectFrom('usageHours')
     .where('tenantId', '=', tenantId).where('hour', '>=', begin).where('hour', '<', toSecond(to))
     .$if(mode !== undefined, query => query.where('mode', '=', mode!))
     .$if(keyId !== undefined, query => query.where('keyId', '=', keyId!))
     .select(eb => [
-      eb.fn<string>('substr', ['hour', eb.lit(1), eb.lit(labelLength(question))]).as('label'),
+      eb.fn<string>('substr', ['hour', eb.lit(1), eb.lit(getLabelLength(usageQuery))]).as('label'),
       (per === undefined ? sql<string>`''` : sql.ref<string>(per)).as('of'),
       eb.fn.sum('count').as('requests'),
-      counted(eb, 'ok').as('ok'),
-      counted(eb, 'error').as('errors'),
-      counted(eb, 'refused').as('refused'),
-      counted(eb, 'failed').as('failed'),
+      sumOutcome(eb, 'ok').as('ok'),
+      sumOutcome(eb, 'error').as('errors'),
+      sumOutcome(eb, 'refused').as('refused'),
+      sumOutcome(eb, 'failed').as('failed'),
       eb.fn.sum(eb('count', '*', eb.ref('isCounted'))).as('counted'),
       eb.fn.sum(eb('count', '*', eb.ref('isOverage'))).as('overage')
     ])

@@ -1,12 +1,12 @@
 import { sql, type Transaction } from 'kysely'
-import { monthOf } from '../../limits/month.js'
+import { toMonth } from '../../limits/month.js'
 import type { MonthTotal, UsageBatch, UsageLine, UsageAck } from '../../limits/usage.js'
-import { chunksOf } from '../../json/chunks.js'
+import { splitIntoChunks } from '../../json/chunks.js'
 import { applyOnce, rowsAtOnce } from './batches.js'
 import { buildBill, type Bill } from './bill.js'
 import type { ControlContext } from './context.js'
 import type { Tables, UsageHourRow, UsageMonthRow } from './tables.js'
-import { usageTotals, type UsageReport, type UsageQuery } from './usage-totals.js'
+import { sumUsage, type UsageReport, type UsageQuery } from './usage-totals.js'
 
 /** The usage that gateways report. Each batch is applied exactly once. */
 export class UsageStore {
@@ -33,18 +33,18 @@ export class UsageStore {
   }
 
   /** The bill of an organization for a month such as `2030-01`. @throws {ControlError} */
-  bill (tenantId: string, month: string): Promise<Bill> {
+  getBill (tenantId: string, month: string): Promise<Bill> {
     return buildBill(this.#context.db, tenantId, month)
   }
 
   /** An organization's usage, in a limited number of totals. @throws {ControlError} */
-  totals (question: UsageQuery): Promise<UsageReport> {
-    return usageTotals(this.#context.db, question)
+  sumUsage (query: UsageQuery): Promise<UsageReport> {
+    return sumUsage(this.#context.db, query)
   }
 }
 
 async function add (trx: Transaction<Tables>, lines: readonly UsageLine[]): Promise<void> {
-  for (const rows of chunksOf(merged(lines), rowsAtOnce)) {
+  for (const rows of splitIntoChunks(toHourRows(lines), rowsAtOnce)) {
     await trx
       .insertInto('usageHours')
       .values(rows)
@@ -70,7 +70,7 @@ async function add (trx: Transaction<Tables>, lines: readonly UsageLine[]): Prom
 /** @returns the new totals */
 async function addMonths (trx: Transaction<Tables>, lines: readonly UsageLine[]): Promise<MonthTotal[]> {
   const totals: MonthTotal[] = []
-  for (const rows of chunksOf(monthsOf(lines), rowsAtOnce)) {
+  for (const rows of splitIntoChunks(toMonthRows(lines), rowsAtOnce)) {
     const added = await trx.insertInto('usageMonths').values(rows)
       .onConflict(conflict => conflict.columns(['tenantId', 'mode', 'month']).doUpdateSet(eb => ({
         counted: eb('usageMonths.counted', '+', eb.ref('excluded.counted')),
@@ -83,10 +83,10 @@ async function addMonths (trx: Transaction<Tables>, lines: readonly UsageLine[])
 }
 
 /** One row for each pool and month, in an order that is the same for all senders. */
-function monthsOf (lines: readonly UsageLine[]): UsageMonthRow[] {
+function toMonthRows (lines: readonly UsageLine[]): UsageMonthRow[] {
   const rows = new Map<string, { -readonly [K in keyof UsageMonthRow]: UsageMonthRow[K] }>()
   for (const { tenantId, mode, hour, count, isOverage } of lines.filter(line => line.isCounted)) {
-    const month = monthOf(hour)
+    const month = toMonth(hour)
     const path = `${tenantId} ${mode} ${month}`
     const row = rows.get(path) ?? { tenantId, mode, month, counted: 0, overage: 0 }
     row.counted += count
@@ -100,7 +100,7 @@ function monthsOf (lines: readonly UsageLine[]): UsageMonthRow[] {
  * One row for each row of the table, in an order that is the same for all senders, since two of them could deadlock
  * otherwise.
  */
-function merged (lines: readonly UsageLine[]): UsageHourRow[] {
+function toHourRows (lines: readonly UsageLine[]): UsageHourRow[] {
   const rows = new Map<string, UsageHourRow>()
   for (const { lastAt: _, count, ...line } of lines) {
     const row = { ...line, isCounted: Number(line.isCounted), isOverage: Number(line.isOverage), count: 0 }
@@ -129,7 +129,7 @@ function merged (lines: readonly UsageLine[]): UsageHourRow[] {
 async function touchKeys (trx: Transaction<Tables>, lines: readonly UsageLine[]): Promise<void> {
   const lastUses = new Map<string, string>()
   for (const { keyId, lastAt } of lines) if (lastAt > (lastUses.get(keyId) ?? '')) lastUses.set(keyId, lastAt)
-  for (const uses of chunksOf([...lastUses].sort(), rowsAtOnce)) {
+  for (const uses of splitIntoChunks([...lastUses].sort(), rowsAtOnce)) {
     const values = sql.join(uses.map(([keyId, lastAt]) => sql`(${keyId}, ${lastAt})`))
     await sql`
       UPDATE keys SET last_used_at = used.column2 FROM (VALUES ${values}) AS used

@@ -10,7 +10,7 @@ import {
 import { maxPauseMs, pauseAfter } from '../../events/webhooks/retry-schedule.js'
 import { heartbeatBounds } from '../../events/subscriptions/subscription.js'
 import type { ControlContext } from './context.js'
-import { channelOf, dueEvent, handshakeType, heartbeat, testEvent } from './due-events.js'
+import { toChannel, toDueEvent, handshakeType, buildHeartbeat, toTestEvent } from './due-events.js'
 import type { EventRow, Tables } from './tables.js'
 import { countEvents, endSubscriptions, hasEnded, settleHandshake } from './subscription-rows.js'
 import { isReceived, toDeliveryRow } from './webhook-rows.js'
@@ -45,15 +45,15 @@ export class WebhookQueue implements DeliveryQueue {
     const { db } = this.#context
     await this.#prepare(leaseMs)
     if (!this.#hasReceivers) return undefined
-    const now = this.#at()
+    const now = this.#getIsoTime()
     const candidates = await db.selectFrom('webhooks').select(['id', 'leaseNumber']).where(isFree(now))
       .where(hasWork(now)).orderBy('claimedAt').limit(candidatesAtOnce).execute()
     for (const { id, leaseNumber } of candidates) {
       const row = await db.updateTable('webhooks')
-        .set({ leaseNumber: leaseNumber + 1, leasedUntil: this.#at(leaseMs), claimedAt: now })
+        .set({ leaseNumber: leaseNumber + 1, leasedUntil: this.#getIsoTime(leaseMs), claimedAt: now })
         .where('id', '=', id).where('leaseNumber', '=', leaseNumber).where(isFree(now)).returningAll()
         .executeTakeFirst()
-      if (row !== undefined) return await this.#claimed(row)
+      if (row !== undefined) return await this.#buildClaim(row)
     }
     return undefined
   }
@@ -64,13 +64,19 @@ export class WebhookQueue implements DeliveryQueue {
     const eventNumber = fresh.findLast(({ sequence }) => sequence <= position)?.number
     await this.#context.db.transaction().execute(async trx => {
       // It starts with a write, so that SQLite acquires the write lock immediately.
-      const { numUpdatedRows } = await trx.updateTable('webhooks').set({
-        position,
-        leasedUntil: heldMs === undefined ? null : this.#at(heldMs),
-        ...eventNumber !== undefined && { eventNumber },
-        ...heartbeatSeconds !== undefined && attempts.length > 0 && { heartbeatAt: this.#at(heartbeatSeconds * 1_000) },
-        ...restMs !== undefined && { restUntil: this.#at(Math.min(restMs, maxPauseMs)) }
-      }).where('id', '=', lease.webhookId).where('leaseNumber', '=', lease.number).executeTakeFirstOrThrow()
+      const { numUpdatedRows } = await trx
+        .updateTable('webhooks')
+        .set({
+          position,
+          leasedUntil: heldMs === undefined ? null : this.#getIsoTime(heldMs),
+          ...(eventNumber !== undefined && { eventNumber }),
+          ...(heartbeatSeconds !== undefined &&
+            attempts.length > 0 && { heartbeatAt: this.#getIsoTime(heartbeatSeconds * 1_000) }),
+          ...(restMs !== undefined && { restUntil: this.#getIsoTime(Math.min(restMs, maxPauseMs)) })
+        })
+        .where('id', '=', lease.webhookId)
+        .where('leaseNumber', '=', lease.number)
+        .executeTakeFirstOrThrow()
       const isHeld = numUpdatedRows > 0n
       const isThere = isHeld || await trx.selectFrom('webhooks').select('id').where('id', '=', lease.webhookId)
         .executeTakeFirst() !== undefined
@@ -89,7 +95,7 @@ export class WebhookQueue implements DeliveryQueue {
   }
 
   /** The time of the oldest event that waits for an enabled webhook; undefined if none does. */
-  async oldest (): Promise<string | undefined> {
+  async findOldestEventTime (): Promise<string | undefined> {
     const { db } = this.#context
     const failed = await db.selectFrom('webhookRetries').innerJoin('webhooks', 'webhooks.id', 'webhookId')
       .where('enabled', '=', 1).where('sequence', '>', 0).select(({ fn }) => fn.min('eventCreatedAt').as('at'))
@@ -101,20 +107,20 @@ export class WebhookQueue implements DeliveryQueue {
     return [failed?.at, fresh?.at].filter(at => typeof at === 'string').sort()[0]
   }
 
-  async #claimed (row: Selectable<WebhookRow>): Promise<ClaimedWebhook> {
+  async #buildClaim (row: Selectable<WebhookRow>): Promise<ClaimedWebhook> {
     const { id, tenantId, mode, url, leaseNumber, heartbeatAt } = row
     const position = Number(row.position)
-    const isResting = row.enabled === 0 || (row.restUntil !== null && row.restUntil > this.#at())
-    const retries = await this.#dueRetries(row, isResting)
+    const isResting = row.enabled === 0 || (row.restUntil !== null && row.restUntil > this.#getIsoTime())
+    const retries = await this.#readDueRetries(row, isResting)
     const maxFailures = isResting ? 0 : maxRetried - await this.#countRetries(id)
-    const events = maxFailures <= 0 ? [] : await this.#eventsAfter(row)
+    const events = maxFailures <= 0 ? [] : await this.#readNewEvents(row)
     const fresh = events.filter(({ type }) => isReceived(row.types, type)).map((event, at) =>
-      dueEvent(row, event, { attempt: 1, number: numberIn(row, Number(row.eventNumber) + at + 1) }))
-    const isDue = heartbeatAt !== null && heartbeatAt <= this.#at()
+      toDueEvent(row, event, { attempt: 1, number: toEventNumber(row, Number(row.eventNumber) + at + 1) }))
+    const isDue = heartbeatAt !== null && heartbeatAt <= this.#getIsoTime()
     if (isDue && !isResting && retries.length + fresh.length === 0) {
-      retries.push(heartbeat(row, { at: this.#at(), eventCount: await this.#countEvents(row) }))
+      retries.push(buildHeartbeat(row, { at: this.#getIsoTime(), eventCount: await this.#countEvents(row) }))
     }
-    const secrets = this.#secretsOf(row)
+    const secrets = this.#decryptSecrets(row)
     return {
       tenantId,
       mode,
@@ -122,7 +128,7 @@ export class WebhookQueue implements DeliveryQueue {
       lease: { webhookId: id, number: leaseNumber },
       secrets,
       ...row.kind === 'subscription' && secrets !== undefined && {
-        channel: channelOf(row, JSON.parse(secrets[0]!) as string[])
+        channel: toChannel(row, JSON.parse(secrets[0]!) as string[])
       },
       retries,
       fresh,
@@ -132,19 +138,19 @@ export class WebhookQueue implements DeliveryQueue {
     }
   }
 
-  async #eventsAfter ({ tenantId, mode, position }: Selectable<WebhookRow>): Promise<EventRow[]> {
+  async #readNewEvents ({ tenantId, mode, position }: Selectable<WebhookRow>): Promise<EventRow[]> {
     const rows = await this.#context.db.selectFrom('events').selectAll().where('organizationId', '=', tenantId)
       .where('mode', '=', mode).where('sequence', '>', position).orderBy('sequence').limit(eventsPerTurn).execute()
     return rows.map(row => ({ ...row, sequence: Number(row.sequence) }))
   }
 
   /** The events that are due again; of a webhook that rests, only tests. */
-  async #dueRetries (webhook: Selectable<WebhookRow>, isResting: boolean): Promise<DueEvent[]> {
+  async #readDueRetries (webhook: Selectable<WebhookRow>, isResting: boolean): Promise<DueEvent[]> {
     const { db } = this.#context
     const { id: webhookId } = webhook
     const rows = await db.selectFrom('webhookRetries').leftJoin('events', 'events.id', 'webhookRetries.eventId')
       .selectAll('events').select(['eventId', 'attempts', 'eventCreatedAt', 'webhookRetries.sequence as retried', 'eventNumber'])
-      .where('webhookId', '=', webhookId).where('nextAttemptAt', '<=', this.#at())
+      .where('webhookId', '=', webhookId).where('nextAttemptAt', '<=', this.#getIsoTime())
       .$if(isResting, query => query.where('webhookRetries.sequence', '=', 0))
       .orderBy('webhookRetries.sequence').execute()
     const expired = rows.filter(row => row.id === null && Number(row.retried) > 0)
@@ -157,9 +163,9 @@ export class WebhookQueue implements DeliveryQueue {
     const eventCount = rows.some(isTest) ? await this.#countEvents(webhook) : 0
     return rows.filter(row => !expired.includes(row)).map(row =>
       isTest(row)
-        ? testEvent(webhook, { id: row.eventId, createdAt: row.eventCreatedAt, eventCount })
-        : dueEvent(webhook, { ...row as EventRow, sequence: Number(row.retried) }, {
-          attempt: row.attempts + 1, number: numberIn(webhook, Number(row.eventNumber))
+        ? toTestEvent(webhook, { id: row.eventId, createdAt: row.eventCreatedAt, eventCount })
+        : toDueEvent(webhook, { ...row as EventRow, sequence: Number(row.retried) }, {
+          attempt: row.attempts + 1, number: toEventNumber(webhook, Number(row.eventNumber))
         })
     )
   }
@@ -180,14 +186,14 @@ export class WebhookQueue implements DeliveryQueue {
     const { event, outcome, responseStatus } = attempt
     const isTest = event.sequence === 0
     if (outcome === 'delivered' || isTest) {
-      if (event.type === handshakeType) await settleHandshake(trx, webhookId, { attempt, at: this.#at() })
+      if (event.type === handshakeType) await settleHandshake(trx, webhookId, { attempt, at: this.#getIsoTime() })
       if (event.attempt > 1 || isTest) {
         await trx.deleteFrom('webhookRetries').where('webhookId', '=', webhookId).where('eventId', '=', event.id).execute()
       }
       return undefined
     }
     const pauseMs = responseStatus === 410 ? undefined : pauseAfter({ ...attempt, attempt: event.attempt })
-    const nextAttemptAt = this.#at(pauseMs)
+    const nextAttemptAt = this.#getIsoTime(pauseMs)
     const state = { attempts: pauseMs === undefined ? 0 : event.attempt, nextAttemptAt }
     await trx.insertInto('webhookRetries').values({
       webhookId,
@@ -200,7 +206,7 @@ export class WebhookQueue implements DeliveryQueue {
     if (pauseMs !== undefined) return nextAttemptAt
     await trx.updateTable('webhooks').set({
       enabled: 0,
-      disabledAt: this.#at(),
+      disabledAt: this.#getIsoTime(),
       disabledReason: responseStatus === 410
         ? 'The receiver responded with 410 Gone.'
         : `An event could not be delivered in ${event.attempt} attempts.`
@@ -210,8 +216,8 @@ export class WebhookQueue implements DeliveryQueue {
 
   /** An event that had failed was delivered, so the receiver is back: the others begin their schedule again. */
   async #restartRetries (trx: Transaction<Tables>, webhookId: string): Promise<void> {
-    await trx.updateTable('webhookRetries').set({ attempts: 0, nextAttemptAt: this.#at() })
-      .where('webhookId', '=', webhookId).where('sequence', '>', 0).where('nextAttemptAt', '>', this.#at()).execute()
+    await trx.updateTable('webhookRetries').set({ attempts: 0, nextAttemptAt: this.#getIsoTime() })
+      .where('webhookId', '=', webhookId).where('sequence', '>', 0).where('nextAttemptAt', '>', this.#getIsoTime()).execute()
   }
 
   /**
@@ -221,8 +227,8 @@ export class WebhookQueue implements DeliveryQueue {
    */
   async #prepare (leaseMs: number): Promise<void> {
     const { db } = this.#context
-    const [now, lastLease, lastPause] = [this.#at(), this.#at(leaseMs), this.#at(maxPauseMs)]
-    const lastHeartbeat = this.#at(heartbeatBounds.maximum * 1_000)
+    const [now, lastLease, lastPause] = [this.#getIsoTime(), this.#getIsoTime(leaseMs), this.#getIsoTime(maxPauseMs)]
+    const lastHeartbeat = this.#getIsoTime(heartbeatBounds.maximum * 1_000)
     const { hasReceivers, hasEnding, isFar, isLate } = await db.selectNoFrom(eb => {
       const webhooks = eb.selectFrom('webhooks').select('id')
       return [
@@ -248,16 +254,17 @@ export class WebhookQueue implements DeliveryQueue {
     if (hasEnding) await endSubscriptions(db, now)
   }
 
-  #secretsOf ({ id, secret, previousSecret, previousSecretUntil }: WebhookRow): readonly string[] | undefined {
+  #decryptSecrets ({ id, secret, previousSecret, previousSecretUntil }: WebhookRow): readonly string[] | undefined {
     const present = this.#sealer.open(secret, id)
     if (present === undefined) return undefined
-    const isOverlap = previousSecret !== null && previousSecretUntil !== null && previousSecretUntil > this.#at()
+    const isOverlap =
+      previousSecret !== null && previousSecretUntil !== null && previousSecretUntil > this.#getIsoTime()
     const previous = isOverlap ? this.#sealer.open(previousSecret, id) : undefined
     return previous === undefined ? [present] : [present, previous]
   }
 
   /** The time now, or in `inMs`. */
-  #at (inMs = 0): string {
+  #getIsoTime (inMs = 0): string {
     return new Date(this.#context.now().getTime() + inMs).toISOString()
   }
 }
@@ -278,10 +285,10 @@ const hasWork = (now: string) => (eb: ExpressionBuilder<Tables, 'webhooks'>) => 
   const hasNews = eb.exists(eb.selectFrom('events').select('events.id')
     .whereRef('events.organizationId', '=', 'webhooks.tenantId').whereRef('events.mode', '=', 'webhooks.mode')
     .whereRef('events.sequence', '>', 'webhooks.position'))
-  const hasRoom = eb(retries.select(sql<number>`count(*)`.as('count')).where('sequence', '>', 0), '<', maxRetried)
-  return eb.or([isDue, isQuiet, eb.and([isAwake, hasNews, hasRoom])])
+  const hasCapacity = eb(retries.select(sql<number>`count(*)`.as('count')).where('sequence', '>', 0), '<', maxRetried)
+  return eb.or([isDue, isQuiet, eb.and([isAwake, hasNews, hasCapacity])])
 }
 
 /** The number of an event if its receiver is a subscription; null for a webhook. */
-const numberIn = ({ kind }: Selectable<WebhookRow>, number: number): number | null =>
+const toEventNumber = ({ kind }: Selectable<WebhookRow>, number: number): number | null =>
   kind === 'subscription' ? number : null

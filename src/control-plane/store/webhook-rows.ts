@@ -57,7 +57,7 @@ export function toDeliveryRow (
 }
 
 /** The columns that a draft or change sets. @throws {ControlError} invalid */
-export function webhookColumns ({ url, types, description, enabled }: Partial<WebhookDraft>): Partial<OwnColumns> {
+export function toWebhookColumns ({ url, types, description, enabled }: Partial<WebhookDraft>): Partial<OwnColumns> {
   return {
     ...url !== undefined && { url: parseUrl(url) },
     ...types !== undefined && { types: parseTypes(types) },
@@ -68,12 +68,12 @@ export function webhookColumns ({ url, types, description, enabled }: Partial<We
 
 /** @throws {ControlError} invalid, with the name of the field, for a URL that nothing may be sent to */
 export function parseUrl (text: string, field = 'url'): string {
-  const refuse = (message: string) => new ControlError('invalid', `${field}: ${message}`, field)
-  if (text.length > 2_048 || !URL.canParse(text)) throw refuse('expected a valid URL of at most 2048 characters')
+  const invalidUrl = (message: string) => new ControlError('invalid', `${field}: ${message}`, field)
+  if (text.length > 2_048 || !URL.canParse(text)) throw invalidUrl('expected a valid URL of at most 2048 characters')
   const url = new URL(text)
-  if (url.protocol !== 'https:') throw refuse('expected a URL that begins with https://')
-  if (url.username !== '' || url.password !== '') throw refuse('expected a URL without user name and password')
-  if (url.hash !== '') throw refuse('expected a URL without a fragment')
+  if (url.protocol !== 'https:') throw invalidUrl('expected a URL that begins with https://')
+  if (url.username !== '' || url.password !== '') throw invalidUrl('expected a URL without user name and password')
+  if (url.hash !== '') throw invalidUrl('expected a URL without a fragment')
   return url.href
 }
 

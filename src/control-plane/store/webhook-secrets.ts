@@ -16,7 +16,7 @@ export interface SecretSealer {
  * Seals with AES-256-GCM.
  * @param key 32 bytes, the same in all processes of the control plane; without it nothing can be sealed or opened
  */
-export function secretSealer (key: Uint8Array | undefined): SecretSealer {
+export function createSecretSealer (key: Uint8Array | undefined): SecretSealer {
   return {
     seal (secret, webhookId) {
       if (key === undefined) throw new Error('this process has no key for the secrets of webhooks')

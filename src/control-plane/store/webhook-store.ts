@@ -12,14 +12,14 @@ import {
   type Webhooks,
   type WebhookScope
 } from '../../events/webhooks/webhook.js'
-import { newWebhookSecret } from '../../events/webhooks/signature.js'
+import { generateWebhookSecret } from '../../events/webhooks/signature.js'
 import type { ControlContext } from './context.js'
 import { ControlError } from './control-error.js'
 import { ReceiverRows } from './receiver-rows.js'
-import { toDelivery, toWebhook, webhookColumns } from './webhook-rows.js'
+import { toDelivery, toWebhook, toWebhookColumns } from './webhook-rows.js'
 import type { SecretSealer } from './webhook-secrets.js'
 
-const newId = (prefix: string): string => `${prefix}_${randomString(base32, 26)}`
+const createPrefixedId = (prefix: string): string => `${prefix}_${randomString(base32, 26)}`
 
 /** The webhooks of organizations. Each change writes a line of the audit trail, without the URL. */
 export class WebhookStore implements Webhooks {
@@ -36,11 +36,13 @@ export class WebhookStore implements Webhooks {
   /** Events from now on are sent. */
   async create (draft: WebhookDraft, owner: WebhookOwner): Promise<NewWebhook> {
     const { url, types = ['*'], description = '', enabled = true } = draft
-    const columns = webhookColumns({ url, types, description, enabled }) as Required<ReturnType<typeof webhookColumns>>
-    const secret = newWebhookSecret()
+    const columns = toWebhookColumns({ url, types, description, enabled }) as Required<
+      ReturnType<typeof toWebhookColumns>
+    >
+    const secret = generateWebhookSecret()
     return await this.#rows.create(async trx => {
-      await this.#rows.requireRoom(trx, owner)
-      const id = newId('whk')
+      await this.#rows.requireCapacity(trx, owner)
+      const id = createPrefixedId('whk')
       const row = await this.#rows.add(trx, owner, {
         id, ...columns, secret: this.#sealer.seal(secret, id), settings: null, endsAt: null
       })
@@ -65,7 +67,7 @@ export class WebhookStore implements Webhooks {
   }
 
   async change (id: string, owner: WebhookOwner, changes: WebhookChanges): Promise<Webhook> {
-    const columns = webhookColumns(changes)
+    const columns = toWebhookColumns(changes)
     return await this.#rows.change(id, owner, async (trx, row) => {
       const isEnabled = row.enabled === 0 && columns.enabled === 1
       const changed = await trx.updateTable('webhooks').set({
@@ -76,7 +78,7 @@ export class WebhookStore implements Webhooks {
         leasedUntil: null
       }).where('id', '=', id).returningAll().executeTakeFirstOrThrow()
       if (isEnabled) {
-        await trx.updateTable('webhookRetries').set({ attempts: 0, nextAttemptAt: this.#rows.at() }).where('webhookId', '=', id)
+        await trx.updateTable('webhookRetries').set({ attempts: 0, nextAttemptAt: this.#rows.getIsoTime() }).where('webhookId', '=', id)
           .execute()
       }
       const { url, ...detail } = changes
@@ -94,12 +96,12 @@ export class WebhookStore implements Webhooks {
   }
 
   roll (id: string, owner: WebhookOwner): Promise<NewWebhook> {
-    const secret = newWebhookSecret()
+    const secret = generateWebhookSecret()
     return this.#rows.change(id, owner, async (trx, row) => {
       const changed = await trx.updateTable('webhooks').set({
         secret: this.#sealer.seal(secret, id),
         previousSecret: row.secret,
-        previousSecretUntil: this.#rows.at(overlapMs)
+        previousSecretUntil: this.#rows.getIsoTime(overlapMs)
       }).where('id', '=', id).returningAll().executeTakeFirstOrThrow()
       await this.#rows.record(trx, owner, { id, action: 'webhook secret rolled', detail: {} })
       return { ...toWebhook(changed, this.#context.now()), secret }
@@ -113,7 +115,7 @@ export class WebhookStore implements Webhooks {
       if (waiting !== undefined) {
         throw new ControlError('conflict', 'A test event is waiting to be sent. Try again when it has been.')
       }
-      const eventId = newId('evt')
+      const eventId = createPrefixedId('evt')
       await this.#rows.sendNow(trx, id, eventId)
       return { eventId }
     })

@@ -26,7 +26,7 @@ export async function * parseEventStream (bytes: AsyncIterable<Uint8Array>): Asy
     onError: () => { isBroken = true }
   })
   for await (const chunk of bytes) {
-    parser.feed(decoded(decoder, chunk))
+    parser.feed(decodeChunk(decoder, chunk))
     if (isBroken) {
       throw new ControlPlaneError(
         "the control plane's response is not a change feed; check control.url and any proxy in between"
@@ -36,7 +36,7 @@ export async function * parseEventStream (bytes: AsyncIterable<Uint8Array>): Asy
   }
 }
 
-function decoded (decoder: TextDecoder, chunk: Uint8Array): string {
+function decodeChunk (decoder: TextDecoder, chunk: Uint8Array): string {
   try {
     return decoder.decode(chunk, { stream: true })
   } catch {

@@ -14,11 +14,11 @@ import {
 } from '../../jobs/model/job.js'
 import { saveResults, type Jobs } from '../../jobs/model/jobs.js'
 import { idSchema as id } from '../../keys/random-text.js'
-import { argumentsOf, lazyCheck, strictObject } from './messages.js'
+import { toArgumentsSchema, createLazyCheck, strictObject } from './messages.js'
 
 const ids = Type.Array(id, { maxItems: 10_000 })
 
-const part = Type.Object(
+const pageSchema = Type.Object(
   {
     count: Type.Integer({ minimum: 1, maximum: 101 }),
     before: Type.Optional(Type.Object({ id, createdAt: timeSchema }, strictObject))
@@ -32,51 +32,51 @@ interface Call {
   readonly responseSchema: TSchema
 }
 
-const none = Type.Object({}, strictObject)
+const emptySchema = Type.Object({}, strictObject)
 
-const responseSchema = (schema: TSchema): TSchema => Type.Object({ response: schema }, strictObject)
-const optionalResponseSchema = (schema: TSchema): TSchema =>
+const toResponseSchema = (schema: TSchema): TSchema => Type.Object({ response: schema }, strictObject)
+const toOptionalResponseSchema = (schema: TSchema): TSchema =>
   Type.Object({ response: Type.Optional(schema) }, strictObject)
 
 /** The reason for no job: the organization has too many unfinished ones. */
-export const tooMany = 'too many unfinished jobs'
+export const tooManyJobsReason = 'too many unfinished jobs'
 
 /**
  * The query of gateways that understand a reason. Older gateways don't send it and get neither job nor reason; older
  * control planes ignore it and send neither.
  */
-export const withReasons = 'reasons=true'
+export const reasonsQuery = 'reasons=true'
 
 /** Every call that gateways make to {@link Jobs}, by name. */
 export const jobCalls: Readonly<Record<keyof Jobs, Call>> = {
   create: {
-    request: argumentsOf(jobDraftSchema),
+    request: toArgumentsSchema(jobDraftSchema),
     responseSchema: Type.Union([
-      optionalResponseSchema(jobSchema),
-      Type.Object({ refused: Type.Literal(tooMany) }, strictObject)
+      toOptionalResponseSchema(jobSchema),
+      Type.Object({ refused: Type.Literal(tooManyJobsReason) }, strictObject)
     ])
   },
-  find: { request: argumentsOf(id, jobScopeSchema), responseSchema: optionalResponseSchema(jobSchema) },
-  list: { request: argumentsOf(jobScopeSchema, part), responseSchema: responseSchema(jobPageSchema) },
-  cancel: { request: argumentsOf(id, jobScopeSchema), responseSchema: optionalResponseSchema(jobSchema) },
-  discard: { request: argumentsOf(id, jobScopeSchema), responseSchema: none },
-  claim: { request: argumentsOf(workerSchema), responseSchema: optionalResponseSchema(claimedJobSchema) },
+  find: { request: toArgumentsSchema(id, jobScopeSchema), responseSchema: toOptionalResponseSchema(jobSchema) },
+  list: { request: toArgumentsSchema(jobScopeSchema, pageSchema), responseSchema: toResponseSchema(jobPageSchema) },
+  cancel: { request: toArgumentsSchema(id, jobScopeSchema), responseSchema: toOptionalResponseSchema(jobSchema) },
+  discard: { request: toArgumentsSchema(id, jobScopeSchema), responseSchema: emptySchema },
+  claim: { request: toArgumentsSchema(workerSchema), responseSchema: toOptionalResponseSchema(claimedJobSchema) },
   save: {
-    request: argumentsOf(leaseSchema, jobChangeSchema, milliseconds),
-    responseSchema: responseSchema(Type.Enum(saveResults))
+    request: toArgumentsSchema(leaseSchema, jobChangeSchema, milliseconds),
+    responseSchema: toResponseSchema(Type.Enum(saveResults))
   },
   release: {
     request: Type.Union([
-      argumentsOf(leaseSchema),
-      argumentsOf(leaseSchema, Type.Object({ afterMs: milliseconds }, strictObject))
+      toArgumentsSchema(leaseSchema),
+      toArgumentsSchema(leaseSchema, Type.Object({ afterMs: milliseconds }, strictObject))
     ]),
-    responseSchema: none
+    responseSchema: emptySchema
   },
-  expired: { request: argumentsOf(id), responseSchema: responseSchema(ids) },
-  existing: { request: argumentsOf(ids), responseSchema: responseSchema(ids) },
-  abandoned: { request: argumentsOf(ids), responseSchema: responseSchema(ids) },
-  forget: { request: argumentsOf(ids), responseSchema: none },
-  identityKey: { request: argumentsOf(jobScopeSchema), responseSchema: responseSchema(secretSchema) }
+  expired: { request: toArgumentsSchema(id), responseSchema: toResponseSchema(ids) },
+  existing: { request: toArgumentsSchema(ids), responseSchema: toResponseSchema(ids) },
+  abandoned: { request: toArgumentsSchema(ids), responseSchema: toResponseSchema(ids) },
+  forget: { request: toArgumentsSchema(ids), responseSchema: emptySchema },
+  identityKey: { request: toArgumentsSchema(jobScopeSchema), responseSchema: toResponseSchema(secretSchema) }
 }
 
 /**
@@ -86,8 +86,8 @@ export const maxJobRequestBytes = 1_048_576
 
 /** The check of the response to each call. */
 export const isJobResponse = Object.fromEntries(
-  Object.entries(jobCalls).map(([name, { responseSchema: responses }]) => [name, lazyCheck(responses)])
-) as Readonly<Record<keyof Jobs, ReturnType<typeof lazyCheck<TSchema>>>>
+  Object.entries(jobCalls).map(([name, { responseSchema: responses }]) => [name, createLazyCheck(responses)])
+) as Readonly<Record<keyof Jobs, ReturnType<typeof createLazyCheck<TSchema>>>>
 
 /** A checked response of the control plane. */
 export interface JobResponse { readonly response?: unknown }

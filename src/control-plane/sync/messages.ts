@@ -18,7 +18,7 @@ const seq = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })
 export const feedQuery = Type.Object({ feedId: positionSchema.properties.feedId, seq: Type.String({ pattern: '^\\d{1,15}$' }) }, strictObject)
 
 /** The message with the arguments of a call, in their order. */
-export const argumentsOf = (...things: readonly TSchema[]): TSchema =>
+export const toArgumentsSchema = (...things: readonly TSchema[]): TSchema =>
   Type.Unsafe({
     type: 'array',
     items: [...things],
@@ -38,7 +38,7 @@ function compileCheck<T extends TSchema> (schema: T): ValidateFunction<Static<T>
  * The check of a schema, compiled on first use: most processes never get most of these messages, and compiling takes
  * some 10 ms. `errors` says what was wrong with the last value, which is what Fastify reads.
  */
-export function lazyCheck<T extends TSchema> (schema: T): LazyCheck<T> {
+export function createLazyCheck<T extends TSchema> (schema: T): LazyCheck<T> {
   let check: ValidateFunction<Static<T>> | undefined
   const lazy: LazyCheck<T> = Object.assign((value: unknown): value is Static<T> => {
     check ??= compileCheck(schema)
@@ -54,8 +54,8 @@ interface LazyCheck<T extends TSchema> {
   errors: ValidateFunction['errors']
 }
 
-const isBatch = lazyCheck(changeBatchSchema)
-const isReceipt = lazyCheck(usageAckSchema)
+const isBatch = createLazyCheck(changeBatchSchema)
+const isReceipt = createLazyCheck(usageAckSchema)
 
 /** The message for a response that does not match its schema. */
 export const unreadableResponse =
@@ -66,7 +66,7 @@ export const unreadableResponse =
  * @throws {ControlPlaneError} if it is not a complete and consistent batch
  */
 export function readBatch (message: string): Batch {
-  const read = parsed(message)
+  const read = tryParseJson(message)
   if (isBatch(read) && isInOrder(read)) return read
   throw new ControlPlaneError(unreadableResponse)
 }
@@ -76,29 +76,29 @@ export function readBatch (message: string): Batch {
  * @throws {ControlPlaneError} if it is not a receipt
  */
 export function readReceipt (text: string): UsageAck {
-  const read = parsed(text)
+  const read = tryParseJson(text)
   if (isReceipt(read)) return read
   throw new ControlPlaneError(unreadableResponse)
 }
 
-const isEventList = lazyCheck(Type.Array(storedEventSchema, { maxItems: 1_000 }))
-const isLatest = lazyCheck(Type.Object({ sequence: seq }, strictObject))
+const isEventList = createLazyCheck(Type.Array(storedEventSchema, { maxItems: 1_000 }))
+const isLatest = createLazyCheck(Type.Object({ sequence: seq }, strictObject))
 
 /** Parses a list of events. @throws {ControlPlaneError} if it is none */
 export function readEvents (text: string): readonly StoredEvent[] {
-  const read = parsed(text)
+  const read = tryParseJson(text)
   if (isEventList(read)) return read
   throw new ControlPlaneError(unreadableResponse)
 }
 
 /** Parses the number of the latest event. @throws {ControlPlaneError} if it is none */
 export function readLatest (text: string): number {
-  const read = parsed(text)
+  const read = tryParseJson(text)
   if (isLatest(read)) return read.sequence
   throw new ControlPlaneError(unreadableResponse)
 }
 
-function parsed (message: string): unknown {
+function tryParseJson (message: string): unknown {
   try {
     return JSON.parse(message)
   } catch {

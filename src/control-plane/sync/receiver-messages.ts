@@ -23,35 +23,46 @@ import {
 } from '../../events/webhooks/webhook.js'
 import { refusalReasons, type RefusalReason } from '../store/control-error.js'
 import { idSchema as id } from '../../keys/random-text.js'
-import { argumentsOf, lazyCheck, strictObject } from './messages.js'
+import { toArgumentsSchema, createLazyCheck, strictObject } from './messages.js'
 
 /** The arguments of a call in their order, and its response. */
 type Call = readonly [request: TSchema, response: TSchema]
 
 const webhooks: Readonly<Record<keyof Webhooks, Call>> = {
-  create: [argumentsOf(webhookDraftSchema, owner), newWebhookSchema],
-  list: [argumentsOf(scope), Type.Array(webhookSchema, { maxItems: 1_000 })],
-  find: [argumentsOf(id, scope), webhookSchema],
-  change: [argumentsOf(id, owner, webhookChangesSchema), webhookSchema],
-  remove: [argumentsOf(id, owner), Type.Null()],
-  roll: [argumentsOf(id, owner), newWebhookSchema],
-  test: [argumentsOf(id, owner), testSchema],
-  deliveries: [argumentsOf(id, scope, page), deliveryPageSchema],
-  resend: [argumentsOf(id, owner, Type.String({ format: 'date-time' })), resentSchema]
+  create: [toArgumentsSchema(webhookDraftSchema, owner), newWebhookSchema],
+  list: [toArgumentsSchema(scope), Type.Array(webhookSchema, { maxItems: 1_000 })],
+  find: [toArgumentsSchema(id, scope), webhookSchema],
+  change: [toArgumentsSchema(id, owner, webhookChangesSchema), webhookSchema],
+  remove: [toArgumentsSchema(id, owner), Type.Null()],
+  roll: [toArgumentsSchema(id, owner), newWebhookSchema],
+  test: [toArgumentsSchema(id, owner), testSchema],
+  deliveries: [toArgumentsSchema(id, scope, page), deliveryPageSchema],
+  resend: [toArgumentsSchema(id, owner, Type.String({ format: 'date-time' })), resentSchema]
 }
 
 const subscriptions: Readonly<Record<keyof Subscriptions, Call>> = {
-  create: [argumentsOf(subscriptionDraftSchema, owner), subscriptionSchema],
-  list: [argumentsOf(scope), Type.Array(subscriptionSchema, { maxItems: maxSubscriptions })],
-  find: [argumentsOf(id, scope), subscriptionSchema],
+  create: [toArgumentsSchema(subscriptionDraftSchema, owner), subscriptionSchema],
+  list: [toArgumentsSchema(scope), Type.Array(subscriptionSchema, { maxItems: maxSubscriptions })],
+  find: [toArgumentsSchema(id, scope), subscriptionSchema],
   replace: [
-    argumentsOf(id, owner, Type.Object({
-      draft: subscriptionDraftSchema, version: Type.Integer({ minimum: 0 })
-    }, strictObject)),
+    toArgumentsSchema(
+      id,
+      owner,
+      Type.Object(
+        {
+          draft: subscriptionDraftSchema,
+          version: Type.Integer({ minimum: 0 })
+        },
+        strictObject
+      )
+    ),
     subscriptionSchema
   ],
-  remove: [argumentsOf(id, owner), Type.Null()],
-  events: [argumentsOf(id, scope, eventRangeSchema), Type.Array(numberedEventSchema, { maxItems: maxListedEvents })]
+  remove: [toArgumentsSchema(id, owner), Type.Null()],
+  events: [
+    toArgumentsSchema(id, scope, eventRangeSchema),
+    Type.Array(numberedEventSchema, { maxItems: maxListedEvents })
+  ]
 }
 
 /** What gateways call of the receivers of events, by the path below that of the link. */
@@ -67,7 +78,7 @@ export const receiverCalls = Object.entries(calls).flatMap(([path, named]) =>
   Object.keys(named).map(name => [path as keyof Receivers, name] as const))
 
 /** The schema of the arguments of a call. */
-export const callRequest = (path: keyof Receivers, name: string): TSchema => calls[path][name]![0]
+export const getRequestSchema = (path: keyof Receivers, name: string): TSchema => calls[path][name]![0]
 
 const refused = Type.Object({
   refused: Type.Object({
@@ -84,7 +95,7 @@ export type CallResponse =
 
 const checks = new Map(receiverCalls.map(([path, name]) => [
   `${path}/${name}`,
-  lazyCheck(Type.Union([Type.Object({ response: calls[path][name]![1] }, strictObject), refused]))
+  createLazyCheck(Type.Union([Type.Object({ response: calls[path][name]![1] }, strictObject), refused]))
 ]))
 
 /** Whether this is a response to a call. */

@@ -1,9 +1,9 @@
 import { Failure } from '../../envelope/failures.js'
-import { ownerOf, type Job, type JobScope } from '../../jobs/model/job.js'
+import { toJobOwner, type Job, type JobScope } from '../../jobs/model/job.js'
 import type { Jobs } from '../../jobs/model/jobs.js'
 import { tooManyUnfinished } from '../../jobs/model/unfinished-jobs.js'
 import { ControlPlaneError } from './link.js'
-import { isJobResponse, withReasons, type JobResponse } from './job-messages.js'
+import { isJobResponse, reasonsQuery, type JobResponse } from './job-messages.js'
 import { unreadableResponse } from './messages.js'
 
 const retryAfterSeconds = 5
@@ -12,7 +12,7 @@ const retryAfterSeconds = 5
  * The jobs of a control plane in another process. `post` sends a message to a path below that of the link, and returns
  * the response's text. Any error is thrown as a Failure that a client of the gateway may see.
  */
-export function remoteJobs (post: (path: string, content: object) => Promise<string>): Jobs {
+export function createRemoteJobs (post: (path: string, content: object) => Promise<string>): Jobs {
   const call = (name: keyof Jobs, query = '') => async (...args: readonly unknown[]): Promise<any> => {
     try {
       const read: unknown = JSON.parse(await post(`/jobs/${name}${query}`, args))
@@ -24,19 +24,19 @@ export function remoteJobs (post: (path: string, content: object) => Promise<str
   }
   return {
     create: async draft => {
-      const job: Job | undefined = await call('create', `?${withReasons}`)({ ...draft, owner: ownerOf(draft.owner) })
+      const job: Job | undefined = await call('create', `?${reasonsQuery}`)({ ...draft, owner: toJobOwner(draft.owner) })
       // There is only one reason, which an older control plane does not send.
       if (job === undefined) throw tooManyUnfinished()
       return job
     },
-    find: (id, scope) => call('find')(id, alone(scope)),
+    find: (id, scope) => call('find')(id, toScope(scope)),
     list: (scope, { count, before }) =>
-      call('list')(alone(scope), {
+      call('list')(toScope(scope), {
         count,
         ...(before !== undefined && { before: { id: before.id, createdAt: before.createdAt } })
       }),
-    cancel: (id, scope) => call('cancel')(id, alone(scope)),
-    discard: (id, scope) => call('discard')(id, alone(scope)),
+    cancel: (id, scope) => call('cancel')(id, toScope(scope)),
+    discard: (id, scope) => call('discard')(id, toScope(scope)),
     claim: call('claim'),
     save: call('save'),
     release: call('release'),
@@ -44,12 +44,12 @@ export function remoteJobs (post: (path: string, content: object) => Promise<str
     existing: call('existing'),
     abandoned: call('abandoned'),
     forget: call('forget'),
-    identityKey: scope => call('identityKey')(alone(scope))
+    identityKey: scope => call('identityKey')(toScope(scope))
   }
 }
 
 /** Only the members of a scope, since the object may be a complete caller. */
-const alone = ({ tenantId, mode }: JobScope): JobScope => ({ tenantId, mode })
+const toScope = ({ tenantId, mode }: JobScope): JobScope => ({ tenantId, mode })
 
 function unreachable (cause: unknown): Failure {
   return new Failure('BACKEND_UNAVAILABLE', {

@@ -12,43 +12,46 @@ const retryAfterSeconds = 5
  * the link, and returns the response's text. A refusal is thrown as ControlError, any other error as a Failure that a
  * client of the gateway may see.
  */
-export function remoteReceivers (post: (path: string, content: object) => Promise<string>): Receivers {
-  const caller = (path: keyof Receivers) => (name: string) => async (...args: readonly unknown[]): Promise<any> => {
-    const read = await received(path, post(`/${path}/${name}`, args))
-    if (!isCallResponse(path, name, read)) throw unreachable(path, new ControlPlaneError(unreadableResponse))
-    if ('response' in read) return read.response
-    const { reason, message, field } = read.refused
-    throw new ControlError(reason, message, field)
-  }
-  const [call, subscribe] = [caller('webhooks'), caller('subscriptions')]
+export function createRemoteReceivers (post: (path: string, content: object) => Promise<string>): Receivers {
+  const createCaller =
+    (path: keyof Receivers) =>
+      (name: string) =>
+        async (...args: readonly unknown[]): Promise<any> => {
+          const read = await parseResponse(path, post(`/${path}/${name}`, args))
+          if (!isCallResponse(path, name, read)) throw unreachable(path, new ControlPlaneError(unreadableResponse))
+          if ('response' in read) return read.response
+          const { reason, message, field } = read.refused
+          throw new ControlError(reason, message, field)
+        }
+  const [call, subscribe] = [createCaller('webhooks'), createCaller('subscriptions')]
   return {
     webhooks: {
-      create: (draft, owner) => call('create')(draft, ownerAlone(owner)),
-      list: scope => call('list')(scopeAlone(scope)),
-      find: (id, scope) => call('find')(id, scopeAlone(scope)),
-      change: (id, owner, changes) => call('change')(id, ownerAlone(owner), changes),
-      remove: (id, owner) => call('remove')(id, ownerAlone(owner)),
-      roll: (id, owner) => call('roll')(id, ownerAlone(owner)),
-      test: (id, owner) => call('test')(id, ownerAlone(owner)),
-      deliveries: (id, scope, query) => call('deliveries')(id, scopeAlone(scope), query),
-      resend: (id, owner, since) => call('resend')(id, ownerAlone(owner), since)
+      create: (draft, owner) => call('create')(draft, toOwner(owner)),
+      list: scope => call('list')(toScope(scope)),
+      find: (id, scope) => call('find')(id, toScope(scope)),
+      change: (id, owner, changes) => call('change')(id, toOwner(owner), changes),
+      remove: (id, owner) => call('remove')(id, toOwner(owner)),
+      roll: (id, owner) => call('roll')(id, toOwner(owner)),
+      test: (id, owner) => call('test')(id, toOwner(owner)),
+      deliveries: (id, scope, query) => call('deliveries')(id, toScope(scope), query),
+      resend: (id, owner, since) => call('resend')(id, toOwner(owner), since)
     },
     subscriptions: {
-      create: (draft, owner) => subscribe('create')(draft, ownerAlone(owner)),
-      list: scope => subscribe('list')(scopeAlone(scope)),
-      find: (id, scope) => subscribe('find')(id, scopeAlone(scope)),
-      replace: (id, owner, replacement) => subscribe('replace')(id, ownerAlone(owner), replacement),
-      remove: (id, owner) => subscribe('remove')(id, ownerAlone(owner)),
-      events: (id, scope, range) => subscribe('events')(id, scopeAlone(scope), range)
+      create: (draft, owner) => subscribe('create')(draft, toOwner(owner)),
+      list: scope => subscribe('list')(toScope(scope)),
+      find: (id, scope) => subscribe('find')(id, toScope(scope)),
+      replace: (id, owner, replacement) => subscribe('replace')(id, toOwner(owner), replacement),
+      remove: (id, owner) => subscribe('remove')(id, toOwner(owner)),
+      events: (id, scope, range) => subscribe('events')(id, toScope(scope), range)
     }
   }
 }
 
 /** Only the members of a scope, since the object may be a complete caller. */
-const scopeAlone = ({ tenantId, mode }: WebhookScope): WebhookScope => ({ tenantId, mode })
-const ownerAlone = ({ tenantId, mode, by }: WebhookOwner): WebhookOwner => ({ tenantId, mode, by })
+const toScope = ({ tenantId, mode }: WebhookScope): WebhookScope => ({ tenantId, mode })
+const toOwner = ({ tenantId, mode, by }: WebhookOwner): WebhookOwner => ({ tenantId, mode, by })
 
-async function received (path: keyof Receivers, text: Promise<string>): Promise<unknown> {
+async function parseResponse (path: keyof Receivers, text: Promise<string>): Promise<unknown> {
   try {
     return JSON.parse(await text)
   } catch (error) {

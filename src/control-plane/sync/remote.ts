@@ -5,9 +5,9 @@ import { printBatch } from '../outbox/batch.js'
 import { parseEventStream } from './event-stream.js'
 import { ControlPlaneError, type ControlPlaneClient } from './link.js'
 import { readBatch, readEvents, readLatest, readReceipt } from './messages.js'
-import { remoteJobs } from './remote-jobs.js'
+import { createRemoteJobs } from './remote-jobs.js'
 import type { Receivers } from './receiver-messages.js'
-import { remoteReceivers } from './remote-receivers.js'
+import { createRemoteReceivers } from './remote-receivers.js'
 
 /** The address of the control plane, and timeouts. */
 export interface RemoteLinkOptions {
@@ -29,7 +29,7 @@ const defaults = { connectTimeoutMs: 5_000, responseTimeoutMs: 10_000, silenceMs
 /**
  * The link to a control plane in another process, over HTTP. Every response is checked. Errors never contain the token.
  */
-export function remoteLink (options: RemoteLinkOptions): ControlPlaneClient {
+export function createRemoteLink (options: RemoteLinkOptions): ControlPlaneClient {
   return new RemoteLink({ ...defaults, ...options })
 }
 
@@ -63,12 +63,12 @@ class RemoteLink implements ControlPlaneClient {
 
   readonly events: ControlPlaneClient['events'] = {
     list: async query => readEvents(await this.#post('/events/list', query)),
-    latest: async () => readLatest(await this.#post('/events/latest', {}))
+    getLatestSequence: async () => readLatest(await this.#post('/events/latest', {}))
   }
 
-  readonly jobs: Jobs = remoteJobs((path, content) => this.#post(path, content, { max: maxJobs }))
+  readonly jobs: Jobs = createRemoteJobs((path, content) => this.#post(path, content, { max: maxJobs }))
 
-  readonly #receivers = remoteReceivers((path, content) => this.#post(path, content, { max: maxReceivers }))
+  readonly #receivers = createRemoteReceivers((path, content) => this.#post(path, content, { max: maxReceivers }))
 
   readonly webhooks: Receivers['webhooks'] = this.#receivers.webhooks
 
@@ -81,12 +81,12 @@ class RemoteLink implements ControlPlaneClient {
     const { silenceMs } = this.#options
     // No timeout on bytes: only batches are a sign of life, and they are awaited below.
     const body = await this.#send({ method: 'GET', path: `/feed?${query}`, signal, bodyTimeout: 0 })
-    const silence = setTimeout(() => body.destroy(silent()), silenceMs)
+    const silence = setTimeout(() => body.destroy(feedTimedOut()), silenceMs)
     try {
       let lastEventAt = performance.now()
       for await (const message of parseEventStream(body)) {
         // After a suspended process resumes, old messages are waiting and timers are late.
-        if (performance.now() - lastEventAt > silenceMs) throw silent()
+        if (performance.now() - lastEventAt > silenceMs) throw feedTimedOut()
         yield readBatch(message)
         silence.refresh()
         lastEventAt = performance.now()
@@ -118,9 +118,9 @@ class RemoteLink implements ControlPlaneClient {
     Dispatcher.ResponseData['body']
   > {
     const { statusCode, body } = await this.#pool
-      .request({ ...request, path: this.#path + path, headers: this.#headers(request.method) })
+      .request({ ...request, path: this.#path + path, headers: this.#buildHeaders(request.method) })
       .catch((error: unknown) => {
-        throw unreachable(error)
+        throw toControlPlaneError(error)
       })
     // Destroying it causes an error that can be ignored.
     body.on('error', () => {})
@@ -129,7 +129,7 @@ class RemoteLink implements ControlPlaneClient {
     throw new ControlPlaneError(refusals[statusCode] ?? `the control plane answered with ${statusCode}`)
   }
 
-  #headers (method: Dispatcher.HttpMethod): Record<string, string> {
+  #buildHeaders (method: Dispatcher.HttpMethod): Record<string, string> {
     const authorization = `Bearer ${this.#options.token}`
     return method === 'GET'
       ? { authorization, accept: 'text/event-stream' }
@@ -146,10 +146,10 @@ const maxJobs = 16_777_216
 /** A hundred subscriptions, each as long as it may be, have about 1 MB. */
 const maxReceivers = 4_194_304
 
-const silent = () => new ControlPlaneError('the control plane was silent for too long; reconnecting')
+const feedTimedOut = () => new ControlPlaneError('the control plane was silent for too long; reconnecting')
 
 /** The error that names the setting, or the error itself where a request was aborted. */
-function unreachable (error: unknown): unknown {
+function toControlPlaneError (error: unknown): unknown {
   const { code, name } = error as NodeJS.ErrnoException
   if (code === undefined || name === 'AbortError') return error
   const message = `the control plane does not respond (${code}); check CONTROL_URL or control.url, and that it is running`

@@ -1,9 +1,9 @@
 import { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Static } from 'typebox'
-import { bearerToken } from '../../envelope/headers.js'
+import { parseBearerToken } from '../../envelope/headers.js'
 import { jsonBodies } from '../../envelope/body.js'
-import { errorHandler } from '../../envelope/error-handlers.js'
+import { handleError } from '../../envelope/error-handlers.js'
 import { Failure } from '../../envelope/failures.js'
 import type { ChangeFeed, Position } from '../../keys/change-feed.js'
 import { formatEvent } from './event-stream.js'
@@ -11,20 +11,20 @@ import { eventBatchSchema, eventQuerySchema, type EventBatch, type EventQuery } 
 import { usageBatchSchema, type UsageBatch } from '../../limits/usage.js'
 import type { LinkedStore } from './link.js'
 import { gatewayReportSchema, type GatewayReport } from '../store/gateway-store.js'
-import { feedQuery, lazyCheck } from './messages.js'
-import { rawQuery } from '../../envelope/query.js'
+import { feedQuery, createLazyCheck } from './messages.js'
+import { getRawQuery } from '../../envelope/query.js'
 import type { Jobs } from '../../jobs/model/jobs.js'
 import { isTooManyUnfinished } from '../../jobs/model/unfinished-jobs.js'
-import { plainNumbers } from '../../json/json.js'
-import { jobCalls, maxJobRequestBytes, tooMany, withReasons } from './job-messages.js'
+import { toPlainNumbers } from '../../json/json.js'
+import { jobCalls, maxJobRequestBytes, tooManyJobsReason, reasonsQuery } from './job-messages.js'
 import { ControlError } from '../store/control-error.js'
-import { callRequest, receiverCalls, type CallResponse, type Receivers } from './receiver-messages.js'
+import { getRequestSchema, receiverCalls, type CallResponse, type Receivers } from './receiver-messages.js'
 
 /** The control store that remote gateways use, and how to authenticate them. */
 interface LinkOptions {
   readonly store: LinkedStore
   /** The name of a valid gateway token. Undefined for any other token. */
-  readonly gatewayWith: (token: string) => Promise<string | undefined>
+  readonly findGatewayName: (token: string) => Promise<string | undefined>
   /** How often the token of an open stream is checked again. */
   readonly recheckMs?: number
 }
@@ -41,8 +41,8 @@ const logLevel = 'warn'
  */
 export async function linkRoutes (scope: FastifyInstance, options: LinkOptions): Promise<void> {
   scope.decorateRequest('gatewayName', '')
-  scope.setErrorHandler(errorHandler)
-  scope.setValidatorCompiler(({ schema }) => lazyCheck(schema as never))
+  scope.setErrorHandler(handleError)
+  scope.setValidatorCompiler(({ schema }) => createLazyCheck(schema as never))
   scope.addHook('onRequest', async (_, reply) => { reply.header('cache-control', 'no-store') })
   scope.addHook('onRequest', async request => { request.gatewayName = await requireGateway(request, options) })
   await scope.register(jsonBodies, { limitBytes: usageBytes })
@@ -76,10 +76,12 @@ function eventRoutes (scope: FastifyInstance, { applyEvents, events }: LinkedSto
     { schema: { body: eventQuerySchema }, logLevel },
     async ({ body }) => await events.list(body)
   )
-  scope.post('/events/latest', { logLevel }, async () => ({ sequence: await events.latest() }))
+  scope.post('/events/latest', { logLevel }, async () => ({ sequence: await events.getLatestSequence() }))
 }
 
-function feedRoute (scope: FastifyInstance, { store, gatewayWith, recheckMs = 30_000 }: LinkOptions): void {
+function feedRoute (
+  scope: FastifyInstance, { store, findGatewayName, recheckMs = 30_000 }: LinkOptions
+): void {
   const streams = new Set<AbortController>()
   // Before the server waits for open connections to end, which streams never do by themselves.
   scope.addHook('preClose', async () => streams.forEach(stream => stream.abort()))
@@ -87,8 +89,11 @@ function feedRoute (scope: FastifyInstance, { store, gatewayWith, recheckMs = 30
     '/feed',
     { schema: { querystring: feedQuery }, exposeHeadRoute: false },
     async (request, reply) => {
-      const token = bearerToken(request.raw.rawHeaders)!
-      const stream = endedWith(reply, { isOk: async () => (await gatewayWith(token)) !== undefined, recheckMs })
+      const token = parseBearerToken(request.raw.rawHeaders)!
+      const stream = createStreamController(reply, {
+        isOk: async () => (await findGatewayName(token)) !== undefined,
+        recheckMs
+      })
       const { log, gatewayName: gateway } = request
       streams.add(stream)
       log.info({ gateway }, 'a gateway connected to the change feed')
@@ -99,15 +104,17 @@ function feedRoute (scope: FastifyInstance, { store, gatewayWith, recheckMs = 30
       // Tells proxies not to buffer this response.
       reply.type('text/event-stream').header('x-accel-buffering', 'no')
       return await reply.send(
-        Readable.from(events(store.feed, { ...request.query, seq: Number(request.query.seq) }, stream.signal))
+        Readable.from(streamEvents(store.feed, { ...request.query, seq: Number(request.query.seq) }, stream.signal))
       )
     }
   )
 }
 
-async function requireGateway (request: FastifyRequest, { gatewayWith }: LinkOptions): Promise<string> {
-  const token = bearerToken(request.raw.rawHeaders)
-  const name = token && await gatewayWith(token)
+async function requireGateway (
+  request: FastifyRequest, { findGatewayName }: LinkOptions
+): Promise<string> {
+  const token = parseBearerToken(request.raw.rawHeaders)
+  const name = token && await findGatewayName(token)
   if (name !== undefined) return name
   throw new Failure('UNAUTHORIZED', {
     message: 'Send a gateway token in the header Authorization: Bearer <token>.',
@@ -116,7 +123,7 @@ async function requireGateway (request: FastifyRequest, { gatewayWith }: LinkOpt
 }
 
 /** Ends a stream when its client disconnects or its token becomes invalid. */
-function endedWith (
+function createStreamController (
   reply: FastifyReply,
   { isOk, recheckMs }: { readonly isOk: () => Promise<boolean>; readonly recheckMs: number }
 ): AbortController {
@@ -132,7 +139,7 @@ function endedWith (
 }
 
 /** Reads the next batch only after the previous one was sent, so that a slow gateway uses no memory here. */
-async function * events (feed: ChangeFeed, from: Position, signal: AbortSignal): AsyncGenerator<string> {
+async function * streamEvents (feed: ChangeFeed, from: Position, signal: AbortSignal): AsyncGenerator<string> {
   try {
     for await (const batch of feed.follow(from, signal)) yield formatEvent(batch)
   } catch (error) {
@@ -151,7 +158,7 @@ declare module 'fastify' {
 function jobRoutes (scope: FastifyInstance, jobs: Jobs): void {
   for (const name of Object.keys(jobCalls) as Array<keyof Jobs>) {
     const call = (args: unknown[]): Promise<unknown> =>
-      (jobs[name] as (...given: unknown[]) => Promise<unknown>).apply(jobs, args)
+      (jobs[name] as (...parameters: unknown[]) => Promise<unknown>).apply(jobs, args)
     // Gateways call about once a second.
     const options = {
       schema: { body: jobCalls[name].request },
@@ -160,9 +167,9 @@ function jobRoutes (scope: FastifyInstance, jobs: Jobs): void {
     } as const
     scope.post<{ Body: unknown[] }>(`/jobs/${name}`, options, async ({ body, raw }) => {
       try {
-        return { response: await call(plainNumbers(body)) }
+        return { response: await call(toPlainNumbers(body)) }
       } catch (error) {
-        return refusal(error, rawQuery(raw.url) === withReasons)
+        return toRefusal(error, getRawQuery(raw.url) === reasonsQuery)
       }
     })
   }
@@ -172,9 +179,9 @@ function jobRoutes (scope: FastifyInstance, jobs: Jobs): void {
  * The response that no job was made. @throws every other failure, since gateways take any failure to mean that the
  * control plane can't be reached
  */
-function refusal (error: unknown, takesReasons: boolean): object {
+function toRefusal (error: unknown, takesReasons: boolean): object {
   if (!isTooManyUnfinished(error)) throw error
-  return takesReasons ? { refused: tooMany } : {}
+  return takesReasons ? { refused: tooManyJobsReason } : {}
 }
 
 const maxRequestBytes = 131_072
@@ -182,11 +189,13 @@ const maxRequestBytes = 131_072
 /** The calls of gateways to webhooks and subscriptions: one route per call. The body has the arguments. */
 function receiverRoutes (scope: FastifyInstance, receivers: Receivers): void {
   for (const [path, name] of receiverCalls) {
-    const options = { schema: { body: callRequest(path, name) }, bodyLimit: maxRequestBytes } as const
+    const options = { schema: { body: getRequestSchema(path, name) }, bodyLimit: maxRequestBytes } as const
     scope.post<{ Body: unknown[] }>(`/${path}/${name}`, options, async ({ body }): Promise<CallResponse> => {
-      const called = receivers[path] as unknown as Readonly<Record<string, (...given: unknown[]) => Promise<unknown>>>
+      const called = receivers[path] as unknown as Readonly<
+        Record<string, (...parameters: unknown[]) => Promise<unknown>>
+      >
       try {
-        return { response: (await called[name]!(...plainNumbers(body))) ?? null }
+        return { response: (await called[name]!(...toPlainNumbers(body))) ?? null }
       } catch (error) {
         if (!(error instanceof ControlError)) throw error
         const { reason, message, field } = error

@@ -2,10 +2,10 @@ import { copyFileSync, rmSync, statSync } from 'node:fs'
 import type Database from 'better-sqlite3'
 import { openSqlite } from '../../files/open-sqlite.js'
 import type { BatchAck, PrintedLines } from '../../control-plane/outbox/batch.js'
-import { BatchSeries, seriesSchema, unpackLines, type StoredBatch } from '../../control-plane/outbox/series.js'
+import { BatchSeries, buildSeriesSchema, unpackLines, type StoredBatch } from '../../control-plane/outbox/series.js'
 import type { ChangeEvent } from '../event.js'
 import type { Intent } from '../intent.js'
-import { journalFile, listJournalFiles, readEntries, type JournalEnd } from './journal-files.js'
+import { toJournalPath, listJournalFiles, readEntries, type JournalEnd } from './journal-files.js'
 
 const schema = `
   CREATE TABLE intents (id INTEGER PRIMARY KEY, content TEXT NOT NULL) STRICT;
@@ -56,7 +56,7 @@ export class EventFile {
     this.#path = path
     this.#database = openSqlite({
       file: path,
-      migrations: [`${schema} ${seriesSchema()}`, journalSchema],
+      migrations: [`${schema} ${buildSeriesSchema()}`, journalSchema],
       // A journal file is deleted when its entries are here, which a power failure must not undo.
       synchronous: 'FULL',
       timeoutMs: busyMs
@@ -93,9 +93,9 @@ export class EventFile {
       .map(({ resourceType, resourceId }: ChangeEvent) => `${resourceType}/${resourceId}`)
   }
 
-  /** As {@link BatchSeries.nextPrinted}. */
+  /** As {@link BatchSeries.nextAsJson}. */
   nextBatch (end: JournalEnd, maxLines: number): StoredBatch | undefined {
-    return this.#withJournal(end, () => this.#series.nextPrinted(maxLines))
+    return this.#withJournal(end, () => this.#series.nextAsJson(maxLines))
   }
 
   /** As {@link BatchSeries.applyAck}. */
@@ -108,7 +108,7 @@ export class EventFile {
     const waiting = this.#statements.oldest.get() as WaitingRow | undefined
     const oldest = batch !== undefined ? unpackLines<ChangeEvent>(batch)[0] : waiting && parseRow(waiting)[0]
     return {
-      bytes: this.#bytes(),
+      bytes: this.#measureBytes(),
       intents: this.#statements.count.get() as number,
       ...oldest && { oldestUnsent: oldest.createdAt }
     }
@@ -120,9 +120,9 @@ export class EventFile {
    */
   makeRoom (end: JournalEnd, maxBytes: number): number {
     this.#withJournal(end, () => {
-      while (this.#bytes() > maxBytes && this.#series.drop(Number.MAX_SAFE_INTEGER));
+      while (this.#measureBytes() > maxBytes && this.#series.drop(Number.MAX_SAFE_INTEGER));
     })
-    return this.#bytes()
+    return this.#measureBytes()
   }
 
   close (): void {
@@ -139,7 +139,7 @@ export class EventFile {
       const { number: current, position } = this.#statements.journal.get() as JournalRow
       for (const number of listJournalFiles(this.#path)) {
         if (end !== undefined && number > end.number) break
-        const file = journalFile(this.#path, number)
+        const file = toJournalPath(this.#path, number)
         const isComplete = number !== end?.number
         if (isComplete) complete.push(file)
         if (number < current) continue
@@ -187,10 +187,10 @@ export class EventFile {
     return { json: `[${contents.join(',')}]`, count }
   }
 
-  #bytes (): number {
-    const value = (name: string) => this.#database.pragma(name, { simple: true }) as number
-    const journal = listJournalFiles(this.#path).map(number => statSync(journalFile(this.#path, number)).size)
-    return (value('page_count') - value('freelist_count')) * value('page_size') + journal.reduce((a, b) => a + b, 0)
+  #measureBytes (): number {
+    const readPragma = (name: string) => this.#database.pragma(name, { simple: true }) as number
+    const journal = listJournalFiles(this.#path).map(number => statSync(toJournalPath(this.#path, number)).size)
+    return (readPragma('page_count') - readPragma('freelist_count')) * readPragma('page_size') + journal.reduce((a, b) => a + b, 0)
   }
 }
 

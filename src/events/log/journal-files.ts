@@ -8,7 +8,7 @@ import type { Intent } from '../intent.js'
 export interface JournalEnd { readonly number: number, readonly size: number }
 
 /** The file of a journal with a number, in the directory of the database that takes its entries. */
-export function journalFile (database: string, number: number): string {
+export function toJournalPath (database: string, number: number): string {
   return join(dirname(database), `${nameOf(database)}-${number}.journal`)
 }
 

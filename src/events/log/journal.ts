@@ -1,6 +1,6 @@
 import { close, closeSync, fdatasync, fsync, ftruncateSync, open, openSync, writeSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { journalFile, type JournalEnd } from './journal-files.js'
+import { toJournalPath, type JournalEnd } from './journal-files.js'
 
 interface JournalOptions {
   /** The database that takes the entries; the journal's files are in its directory. */
@@ -24,7 +24,7 @@ interface Waiting {
 const gatherMs = 5
 
 /** How long a line may be in the file before it is on the disk, if no other line needs it earlier. */
-const lateMs = 100
+const maxSyncDelayMs = 100
 
 /**
  * Appends lines to a file. A line that was written survives the end of the process; one that was synced, a power
@@ -41,8 +41,8 @@ export class Journal {
   #bytes = 0
   #waiting: Waiting[] = []
   #isSyncing = false
-  #gathering: NodeJS.Timeout | undefined
-  #late: NodeJS.Timeout | undefined
+  #gatherTimer: NodeJS.Timeout | undefined
+  #flushTimer: NodeJS.Timeout | undefined
 
   /** @param number of the first file, which no file has had yet */
   constructor (number: number, options: JournalOptions) {
@@ -63,10 +63,10 @@ export class Journal {
   /** Writes a line, which is on the disk soon. @throws what the disk does; then the line is not written */
   append (line: string): void {
     this.#write(line)
-    this.#late ??= setTimeout(() => {
-      this.#late = undefined
+    this.#flushTimer ??= setTimeout(() => {
+      this.#flushTimer = undefined
       if (!this.#isSyncing) this.#flush()
-    }, lateMs).unref()
+    }, maxSyncDelayMs).unref()
   }
 
   /** Resolves when the line is on the disk. Rejects if that is not certain. */
@@ -80,24 +80,24 @@ export class Journal {
   /** Syncs what waits, and closes the file. */
   async close (): Promise<void> {
     await this.commit('').catch(() => {})
-    clearTimeout(this.#late)
+    clearTimeout(this.#flushTimer)
     if (this.#file !== undefined) closeSync(this.#file)
     this.#file = undefined
   }
 
   #flushSoon (): void {
     if (this.#waiting.length >= this.#options.underWay()) this.#flush()
-    else this.#gathering ??= setTimeout(() => this.#flush(), gatherMs)
+    else this.#gatherTimer ??= setTimeout(() => this.#flush(), gatherMs)
   }
 
   /** Writes what waits, and syncs the file. */
   #flush (): void {
-    clearTimeout(this.#gathering)
-    this.#gathering = undefined
+    clearTimeout(this.#gatherTimer)
+    this.#gatherTimer = undefined
     const taken = this.#waiting.splice(0)
     const reject = (error: unknown) => { for (const each of taken) each.reject(error) }
     try {
-      if (this.#size >= this.#options.fileBytes) this.#leave()
+      if (this.#size >= this.#options.fileBytes) this.#rotateFile()
       this.#write(taken.map(({ line }) => line).join(''))
     } catch (error) {
       return reject(error)
@@ -109,7 +109,7 @@ export class Journal {
       else {
         reject(error)
         // What a file holds after a sync failed is unknown.
-        this.#leave()
+        this.#rotateFile()
       }
       if (this.#waiting.length > 0) this.#flushSoon()
     })
@@ -117,7 +117,7 @@ export class Journal {
 
   #write (text: string): void {
     const bytes = Buffer.from(text)
-    const file = this.#opened()
+    const file = this.#openFile()
     try {
       for (let written = 0; written < bytes.length;) {
         written += writeSync(file, bytes, written, bytes.length - written, this.#size + written)
@@ -126,7 +126,7 @@ export class Journal {
       try {
         ftruncateSync(file, this.#size)
       } catch {
-        this.#leave()
+        this.#rotateFile()
       }
       throw error
     }
@@ -134,13 +134,13 @@ export class Journal {
     this.#bytes += bytes.length
   }
 
-  #opened (): number {
-    this.#file ??= openSync(journalFile(this.#options.database, this.#number), 'wx', 0o600)
+  #openFile (): number {
+    this.#file ??= openSync(toJournalPath(this.#options.database, this.#number), 'wx', 0o600)
     return this.#file
   }
 
   /** Lets the next line begin a new file. */
-  #leave (): void {
+  #rotateFile (): void {
     const file = this.#file
     if (file !== undefined) fdatasync(file, () => close(file, () => {}))
     this.#file = undefined
@@ -150,7 +150,7 @@ export class Journal {
   }
 
   #sync (done: (error: Error | null) => void): void {
-    const file = this.#opened()
+    const file = this.#openFile()
     if (!this.#isNew) return fdatasync(file, done)
     // The name of a new file must be on the disk, too.
     syncDirectory(dirname(this.#options.database), error => {

@@ -7,13 +7,13 @@ import type { NumberedEvent, Subscription } from './subscription.js'
 const guide = 'http://hl7.org/fhir/uv/subscriptions-backport'
 
 /** The URL of a profile or extension of the guide. */
-export const definitionUrl = (name: string): string => `${guide}/StructureDefinition/${name}`
+export const toDefinitionUrl = (name: string): string => `${guide}/StructureDefinition/${name}`
 
 /** The URL of an operation of the guide. */
-export const operationUrl = (name: string): string => `${guide}/OperationDefinition/backport-subscription-${name}`
+export const toOperationUrl = (name: string): string => `${guide}/OperationDefinition/backport-subscription-${name}`
 
 /** The canonical URL of the topic of a resource type: each change of a record of that type. */
-export const topicUrl = (fhirBase: string, type: string): string => `${fhirBase}/SubscriptionTopic/${type}`
+export const toTopicUrl = (fhirBase: string, type: string): string => `${fhirBase}/SubscriptionTopic/${type}`
 
 /** The codes of http://hl7.org/fhir/ValueSet/subscription-notification-type. */
 type NoticeType = 'handshake' | 'heartbeat' | 'event-notification' | 'query-status' | 'query-event'
@@ -40,10 +40,10 @@ export function buildStatus (
 ): FhirElement {
   return {
     resourceType: 'Parameters',
-    meta: { profile: [definitionUrl('backport-subscription-status-r4')] },
+    meta: { profile: [toDefinitionUrl('backport-subscription-status-r4')] },
     parameter: [
       { name: 'subscription', valueReference: { reference: `${fhirBase}/Subscription/${id}` } },
-      ...content === 'empty' ? [] : [{ name: 'topic', valueCanonical: topicUrl(fhirBase, type) }],
+      ...content === 'empty' ? [] : [{ name: 'topic', valueCanonical: toTopicUrl(fhirBase, type) }],
       { name: 'status', valueCode: status },
       { name: 'type', valueCode: notice },
       { name: 'events-since-subscription-start', valueString: String(eventCount) },
@@ -52,7 +52,7 @@ export function buildStatus (
         part: [
           { name: 'event-number', valueString: String(number) },
           { name: 'timestamp', valueInstant: event.createdAt },
-          ...content === 'empty' ? [] : [{ name: 'focus', valueReference: { reference: recordUrl(fhirBase, event) } }]
+          ...content === 'empty' ? [] : [{ name: 'focus', valueReference: { reference: toRecordUrl(fhirBase, event) } }]
         ]
       })),
       ...error === undefined ? [] : [{ name: 'error', valueCodeableConcept: { text: error } }]
@@ -72,22 +72,22 @@ export function buildNotification (
   const named = content === 'empty' ? [] : notice.events ?? []
   return {
     resourceType: 'Bundle',
-    meta: { profile: [definitionUrl('backport-subscription-notification-r4')] },
+    meta: { profile: [toDefinitionUrl('backport-subscription-notification-r4')] },
     type: 'history',
     timestamp,
     entry: [
       {
-        fullUrl: `urn:uuid:${uuidOf(`${id} ${notice.type} ${notice.events?.[0]?.event.id ?? timestamp}`)}`,
+        fullUrl: `urn:uuid:${deriveUuid(`${id} ${notice.type} ${notice.events?.[0]?.event.id ?? timestamp}`)}`,
         resource: buildStatus(subscription, notice),
         request: { method: 'GET', url: `${fhirBase}/Subscription/${id}/$status` },
         response: { status: '200' }
       },
-      ...named.map(({ event }) => entryOf(fhirBase, event))
+      ...named.map(({ event }) => toBundleEntry(fhirBase, event))
     ]
   }
 }
 
-const recordUrl = (fhirBase: string, { resourceType, resourceId }: StoredEvent): string =>
+const toRecordUrl = (fhirBase: string, { resourceType, resourceId }: StoredEvent): string =>
   `${fhirBase}/${resourceType}/${resourceId}`
 
 const writes: Readonly<Record<ChangeKind, readonly [method: string, status: string]>> = {
@@ -96,18 +96,18 @@ const writes: Readonly<Record<ChangeKind, readonly [method: string, status: stri
   deleted: ['DELETE', '204']
 }
 
-function entryOf (fhirBase: string, event: StoredEvent): FhirElement {
+function toBundleEntry (fhirBase: string, event: StoredEvent): FhirElement {
   const [method, status] = writes[event.type.slice(event.type.lastIndexOf('.') + 1) as ChangeKind]
   const { resourceType, resourceId } = event
   return {
-    fullUrl: recordUrl(fhirBase, event),
+    fullUrl: toRecordUrl(fhirBase, event),
     request: { method, url: method === 'POST' ? resourceType : `${resourceType}/${resourceId}` },
     response: { status }
   }
 }
 
 /** A UUID (RFC 9562, version 8), the same for the same text: each attempt sends the same notification. */
-function uuidOf (text: string): string {
+function deriveUuid (text: string): string {
   const bytes = createHash('sha256').update(text).digest().subarray(0, 16)
   bytes[6] = (bytes[6]! & 0x0f) | 0x80
   bytes[8] = (bytes[8]! & 0x3f) | 0x80

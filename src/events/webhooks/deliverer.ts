@@ -1,9 +1,9 @@
 import type { FastifyBaseLogger } from 'fastify'
 import type { AddressRules } from '../../net/checked-connection.js'
 import { BackgroundTask } from '../../time/background-task.js'
-import { jitteredBackoff } from '../../time/backoff.js'
+import { getJitteredBackoffMs } from '../../time/backoff.js'
 import type { Attempt, ClaimedWebhook, DeliveryQueue, DueEvent, TurnResult } from './delivery-queue.js'
-import { receiversAgent, sendEvent } from './send-event.js'
+import { createReceiverAgent, sendEvent } from './send-event.js'
 import type { Agent } from 'undici'
 
 /** The parts of a deliverer. */
@@ -48,8 +48,8 @@ export class WebhookDeliverer {
   /** Starts immediately. */
   constructor (parts: DelivererParts) {
     this.#parts = { webhooksAtOnce: 256, lookMs: 250, idleMs: 2_000, ...parts }
-    this.#agent = receiversAgent(parts.rules)
-    this.#loop = new BackgroundTask(stopping => this.#look(stopping))
+    this.#agent = createReceiverAgent(parts.rules)
+    this.#loop = new BackgroundTask(stopping => this.#claimWebhooks(stopping))
     parts.queue.onReceiverCreated(() => this.#loop.wake())
   }
 
@@ -67,29 +67,29 @@ export class WebhookDeliverer {
   }
 
   /** @returns how long to wait afterwards, in milliseconds */
-  async #look (stopping: AbortSignal): Promise<number> {
+  async #claimWebhooks (stopping: AbortSignal): Promise<number> {
     const { queue, webhooksAtOnce, lookMs, idleMs, log } = this.#parts
     try {
       while (this.#turns.size < webhooksAtOnce && !stopping.aborted) {
         const claimed = await queue.claim(leaseMs)
-        this.#recovered()
+        this.#handleSuccess()
         if (claimed === undefined) return queue.hasReceivers ? lookMs : idleMs
         this.#begin(claimed)
       }
       return lookMs
     } catch (error) {
       if (this.#failures === 0) log.warn({ err: error }, 'the webhooks cannot be read')
-      return jitteredBackoff({ firstMs: lookMs, maxMs: maxPauseMs }, this.#failures++)
+      return getJitteredBackoffMs({ firstMs: lookMs, maxMs: maxPauseMs }, this.#failures++)
     }
   }
 
-  #recovered (): void {
+  #handleSuccess (): void {
     if (this.#failures > 0) this.#parts.log.info('the webhooks can be read again')
     this.#failures = 0
   }
 
   #begin (claimed: ClaimedWebhook): void {
-    const turn = this.#take(claimed).catch((error: unknown) => {
+    const turn = this.#deliver(claimed).catch((error: unknown) => {
       // The lease ends by itself, and the events are sent again.
       this.#parts.log.warn({ err: error, webhook: claimed.lease.webhookId }, 'deliveries could not be recorded')
     }).finally(() => {
@@ -99,7 +99,7 @@ export class WebhookDeliverer {
     this.#turns.add(turn)
   }
 
-  async #take (claimed: ClaimedWebhook): Promise<void> {
+  async #deliver (claimed: ClaimedWebhook): Promise<void> {
     const { queue, log, version, now } = this.#parts
     const { secrets, url, channel, lease: { webhookId: webhook } } = claimed
     if (secrets === undefined) {
@@ -130,10 +130,10 @@ class Turn {
   readonly #send: (event: DueEvent) => Promise<Attempt | undefined>
   readonly #attempts: Attempt[] = []
   readonly #endsAt = performance.now() + turnMs
-  #taken = 0
-  #underWay = 0
+  #next = 0
+  #inFlight = 0
   #failed = 0
-  #isCut = false
+  #isAborted = false
   #restMs = 0
 
   constructor (claimed: ClaimedWebhook, send: (event: DueEvent) => Promise<Attempt | undefined>) {
@@ -165,13 +165,13 @@ class Turn {
   async #sendFresh (): Promise<void> {
     const { fresh, maxFailures } = this.#claimed
     while (
-      this.#taken < fresh.length && this.#failed + this.#underWay < maxFailures && performance.now() < this.#endsAt &&
-      this.#restMs === 0 && !this.#isCut
+      this.#next < fresh.length && this.#failed + this.#inFlight < maxFailures && performance.now() < this.#endsAt &&
+      this.#restMs === 0 && !this.#isAborted
     ) {
-      const event = fresh[this.#taken++]!
-      this.#underWay++
+      const event = fresh[this.#next++]!
+      this.#inFlight++
       const attempt = await this.#attempt(event)
-      this.#underWay--
+      this.#inFlight--
       if (attempt?.outcome === 'failed') this.#failed++
     }
   }
@@ -179,7 +179,7 @@ class Turn {
   async #attempt (event: DueEvent): Promise<Attempt | undefined> {
     const attempt = await this.#send(event)
     if (attempt === undefined) {
-      this.#isCut = true
+      this.#isAborted = true
       return undefined
     }
     this.#attempts.push(attempt)

@@ -1,7 +1,7 @@
 import { Agent, type Dispatcher } from 'undici'
-import { AddressRefused, checkedConnector, type AddressRules } from '../../net/checked-connection.js'
+import { AddressRefused, createCheckedConnector, type AddressRules } from '../../net/checked-connection.js'
 import type { Attempt, DueEvent, SubscriptionChannel } from './delivery-queue.js'
-import { signatureHeaders } from './signature.js'
+import { buildSignatureHeaders } from './signature.js'
 import { maxResponseBytes } from './webhook.js'
 
 /** How long a receiver may take for its response. */
@@ -25,11 +25,11 @@ interface Destination {
  * The agent for the connections to all receivers, each to an address that is allowed. It has as many as are needed at
  * once, so that webhooks of one host do not wait for each other.
  */
-export function receiversAgent (rules: AddressRules): Agent {
+export function createReceiverAgent (rules: AddressRules): Agent {
   return new Agent({
     headersTimeout: responseMs,
     bodyTimeout: responseMs,
-    connect: checkedConnector(rules, connectMs)
+    connect: createCheckedConnector(rules, connectMs)
   })
 }
 
@@ -44,20 +44,20 @@ export async function sendEvent (
 ): Promise<Attempt | undefined> {
   const at = destination.now()
   const begun = performance.now()
-  const ended = (rest: Omit<Attempt, 'event' | 'at' | 'durationMs'>): Attempt =>
+  const toAttempt = (rest: Omit<Attempt, 'event' | 'at' | 'durationMs'>): Attempt =>
     ({ event, at: at.toISOString(), durationMs: Math.round(performance.now() - begun), ...rest })
   const timeoutMs = Math.min(destination.channel?.timeoutMs ?? responseMs, responseMs)
   const timeout = AbortSignal.timeout(timeoutMs)
   try {
     const response = await post(agent, { event, destination, at, signal: AbortSignal.any([stopping, timeout]) })
-    return ended(response)
+    return toAttempt(response)
   } catch (error) {
     if (stopping.aborted) return undefined
-    return ended({ outcome: 'failed', error: timeout.aborted ? tooSlow(timeoutMs) : reasonOf(error) })
+    return toAttempt({ outcome: 'failed', error: timeout.aborted ? formatTimeout(timeoutMs) : formatConnectionError(error) })
   }
 }
 
-const tooSlow = (timeoutMs: number): string => `no response within ${timeoutMs / 1_000} seconds`
+const formatTimeout = (timeoutMs: number): string => `no response within ${timeoutMs / 1_000} seconds`
 
 interface Posted {
   readonly event: DueEvent
@@ -77,7 +77,7 @@ async function post (
     method: 'POST',
     headers: {
       ...channel === undefined
-        ? { 'content-type': 'application/json', ...signatureHeaders({ id, at, body }, secrets) }
+        ? { 'content-type': 'application/json', ...buildSignatureHeaders({ id, at, body }, secrets) }
         : { ...channel.headers, 'content-type': 'application/fhir+json' },
       'user-agent': `clinigate/${version}`
     },
@@ -125,7 +125,7 @@ function readRetryAfter (header: string | string[] | undefined, now: Date): numb
 }
 
 /** For people, without an address: messages of network errors contain one. */
-function reasonOf (error: unknown): string {
+function formatConnectionError (error: unknown): string {
   if (error instanceof AddressRefused) return error.message
   const { code } = error as NodeJS.ErrnoException
   const known = typeof code === 'string' ? reasons[code] : undefined
@@ -139,8 +139,8 @@ const reasons: Readonly<Record<string, string>> = {
   ECONNRESET: 'the receiver closed the connection',
   UND_ERR_SOCKET: 'the receiver closed the connection',
   UND_ERR_CONNECT_TIMEOUT: 'the receiver could not be reached in time',
-  UND_ERR_HEADERS_TIMEOUT: tooSlow(responseMs),
-  UND_ERR_BODY_TIMEOUT: tooSlow(responseMs),
+  UND_ERR_HEADERS_TIMEOUT: formatTimeout(responseMs),
+  UND_ERR_BODY_TIMEOUT: formatTimeout(responseMs),
   ENOTFOUND: 'the host name does not exist',
   EAI_AGAIN: 'the host name could not be resolved'
 }

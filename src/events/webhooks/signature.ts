@@ -4,7 +4,7 @@ const prefix = 'whsec_'
 const secretBytes = 32
 
 /** A new secret of a webhook: `whsec_` and 32 random bytes in base64. */
-export function newWebhookSecret (): string {
+export function generateWebhookSecret (): string {
   return prefix + randomBytes(secretBytes).toString('base64')
 }
 
@@ -20,7 +20,9 @@ interface SignedMessage {
  * (https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md): one signature for each
  * secret, of which a receiver needs to know one.
  */
-export function signatureHeaders ({ id, at, body }: SignedMessage, secrets: readonly string[]): Record<string, string> {
+export function buildSignatureHeaders (
+  { id, at, body }: SignedMessage, secrets: readonly string[]
+): Record<string, string> {
   const timestamp = String(Math.floor(at.getTime() / 1_000))
   const sign = (secret: string): string => {
     const key = Buffer.from(secret.slice(prefix.length), 'base64')

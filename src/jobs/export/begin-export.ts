@@ -1,11 +1,11 @@
 import { json } from 'node:stream/consumers'
-import { ownerOf, type ExportRequest, type Job, type JobOwner } from '../model/job.js'
+import { toJobOwner, type ExportRequest, type Job, type JobOwner } from '../model/job.js'
 import type { Jobs } from '../model/jobs.js'
 import type { Spool } from '../storage/files.js'
 import { requireFewUnfinished } from '../model/unfinished-jobs.js'
-import { parseQuery, rawQuery, type QueryPair } from '../../envelope/query.js'
+import { parseQuery, getRawQuery, type QueryPair } from '../../envelope/query.js'
 import { corruptFile } from '../storage/storage-errors.js'
-import { stateOf, type JobFiles } from '../job-context.js'
+import { toFileState, type JobFiles } from '../job-context.js'
 
 /** The parts needed to start exports. */
 export interface ExportStart {
@@ -22,7 +22,7 @@ export async function beginExport (
   await requireFewUnfinished(jobs, owner)
   const { files, ...made } = await spool.begin(owner)
   try {
-    return await jobs.create({ ...made, owner: ownerOf(owner), request: await sealedRequest(files, request) })
+    return await jobs.create({ ...made, owner: toJobOwner(owner), request: await sealRequest(files, request) })
   } catch (error) {
     await spool.delete(made.id)
     throw error
@@ -39,11 +39,11 @@ type SealedPart = Pick<ExportRequest, 'filters' | 'patients' | 'url'>
  * The request as stored by the control plane: filters, patients, and a URL that contains more than R4 names and times,
  * are moved to an encrypted file of the job.
  */
-async function sealedRequest (files: Pick<JobFiles, 'write'>, request: ExportRequest): Promise<ExportRequest> {
+async function sealRequest (files: Pick<JobFiles, 'write'>, request: ExportRequest): Promise<ExportRequest> {
   const { filters, patients, ...open } = request
   const { url } = request
   const isOpen = filters === undefined && patients === undefined
-  if (isOpen && parseQuery(rawQuery(url), Infinity).every(pair => isPlain(pair, request))) return request
+  if (isOpen && parseQuery(getRawQuery(url), Infinity).every(pair => isPlain(pair, request))) return request
   const part: SealedPart = { url, ...filters !== undefined && { filters }, ...patients !== undefined && { patients } }
   const writer = await files.write(requestFile)
   try {
@@ -51,20 +51,20 @@ async function sealedRequest (files: Pick<JobFiles, 'write'>, request: ExportReq
   } finally {
     await writer.close()
   }
-  return { ...open, url: url.split('?', 1)[0]!, sealed: stateOf(writer) }
+  return { ...open, url: url.split('?', 1)[0]!, sealed: toFileState(writer) }
 }
 
 /**
  * The request as the client sent it.
  * @throws {Failure} INTERNAL_ERROR when the file was changed or is missing
  */
-export async function fullRequest (files: Pick<JobFiles, 'read'>, request: ExportRequest): Promise<ExportRequest> {
+export async function unsealRequest (files: Pick<JobFiles, 'read'>, request: ExportRequest): Promise<ExportRequest> {
   const { sealed, ...open } = request
   if (sealed === undefined) return request
-  return { ...open, ...await sealedPart(files, sealed) }
+  return { ...open, ...await readSealedPart(files, sealed) }
 }
 
-async function sealedPart (
+async function readSealedPart (
   files: Pick<JobFiles, 'read'>,
   state: NonNullable<ExportRequest['sealed']>
 ): Promise<SealedPart> {

@@ -6,43 +6,45 @@ import { Failure } from '../../envelope/failures.js'
 import type { Mapping } from '../../mappings/core/mapping.js'
 import type { GuardedExport } from '../../tenant-guard/export/export.js'
 import { isCancelled, type JobHandler, type JobContext } from '../job-context.js'
-import { fullRequest } from './begin-export.js'
+import { unsealRequest } from './begin-export.js'
 import { printJson } from '../../json/json.js'
 import type { FhirElement, StoredResource } from '../../mappings/fhir.js'
-import { subsetOf } from '../../mappings/r4/subset.js'
+import { createSubsetter } from '../../mappings/r4/subset.js'
 
 /** The state from which an export can resume: its position in the datastore, and the records in its files. */
 interface ExportCheckpoint { readonly position: ExportPosition, readonly written: readonly Written[] }
 
 /** The checkpoint of an export, which only exports write; undefined when the job has none. */
-export function checkpointOf ({ checkpoint }: Pick<Job, 'checkpoint'>): ExportCheckpoint | undefined {
+export function getExportCheckpoint ({ checkpoint }: Pick<Job, 'checkpoint'>): ExportCheckpoint | undefined {
   return checkpoint as ExportCheckpoint | undefined
 }
 
 /** The time whose state of the records an export includes at least: a later export uses it as `_since`. */
-export function transactionTimeOf (job: Pick<Job, 'checkpoint' | 'startedAt' | 'createdAt'>): string {
-  return checkpointOf(job)?.position.asOf ?? job.startedAt ?? job.createdAt
+export function getTransactionTime (job: Pick<Job, 'checkpoint' | 'startedAt' | 'createdAt'>): string {
+  return getExportCheckpoint(job)?.position.asOf ?? job.startedAt ?? job.createdAt
 }
 
 /** The parts that exports need. */
 export interface ExportParts {
   /** The job owner's datastore, behind the tenant guard. */
-  readonly exportFor: (job: Job, log: FastifyBaseLogger) => GuardedExport
+  readonly openExport: (job: Job, log: FastifyBaseLogger) => GuardedExport
   readonly mappings: readonly Mapping[]
   /** How often the progress of an export is saved, in milliseconds. */
   readonly saveEveryMs?: number
 }
 
-const usualSaveEveryMs = 1_000
+const defaultSaveEveryMs = 1_000
 
 /** Writes records to one file per type. Records that were written and saved are not requested again. */
-export function runExport ({ exportFor, mappings, saveEveryMs = usualSaveEveryMs }: ExportParts): JobHandler {
+export function createExportHandler (
+  { openExport: exportFor, mappings, saveEveryMs = defaultSaveEveryMs }: ExportParts
+): JobHandler {
   return async work => {
-    const run = await opened(work, { store: exportFor(work.job, work.log), mappings, saveEveryMs })
+    const run = await openRun(work, { store: exportFor(work.job, work.log), mappings, saveEveryMs })
     try {
-      await run.all()
+      await run.exportAll()
     } catch (error) {
-      throw await run.leaving(error)
+      throw await run.handleError(error)
     } finally {
       await run.output.close().catch(error => work.log.warn({ err: error }, 'an export file could not be closed'))
     }
@@ -58,10 +60,10 @@ interface RunParts {
   readonly position?: ExportPosition | undefined
 }
 
-async function opened (work: JobContext, given: Omit<RunParts, 'output' | 'request'>): Promise<Run> {
+async function openRun (work: JobContext, options: Omit<RunParts, 'output' | 'request'>): Promise<Run> {
   const { files, job } = work
-  const parts = { ...given, request: await fullRequest(files, job.request as ExportRequest) }
-  const before = checkpointOf(job)
+  const parts = { ...options, request: await unsealRequest(files, job.request as ExportRequest) }
+  const before = getExportCheckpoint(job)
   const output = new Output(files, before?.written ?? [])
   if (await output.isThere()) return new Run(work, { ...parts, output, position: before?.position })
   work.log.warn('the files of an export have changed; the export starts again')
@@ -75,7 +77,7 @@ class Run {
   readonly #store: GuardedExport
   readonly #saveEveryMs: number
   readonly #request: ExportRequest
-  readonly #formOf: ReturnType<typeof lineFormats>
+  readonly #getLineFormat: ReturnType<typeof createLineFormatter>
   #position: ExportPosition | undefined
   #savedAt = -Infinity
 
@@ -85,56 +87,56 @@ class Run {
     this.#store = store
     this.#saveEveryMs = saveEveryMs
     this.#request = request
-    this.#formOf = lineFormats(this.#request, mappings)
+    this.#getLineFormat = createLineFormatter(this.#request, mappings)
     this.#position = position
   }
 
-  async all (): Promise<void> {
+  async exportAll (): Promise<void> {
     const { job, signal, save } = this.#work
-    const late = new LateChanges(this.output)
-    for await (const chunk of this.#store.chunks(this.#request, {
+    const concurrentChanges = new ConcurrentChanges(this.output)
+    for await (const chunk of this.#store.readChunks(this.#request, {
       position: this.#position,
       requestedAt: job.createdAt,
       signal
     })) {
       if (chunk.isAnew === true) await this.output.clear()
-      await this.#take(chunk, late)
-      if (late.isEmpty) await this.#reached(chunk)
+      await this.#writeChunk(chunk, concurrentChanges)
+      if (concurrentChanges.isEmpty) await this.#saveProgress(chunk)
     }
-    await late.write()
+    await concurrentChanges.write()
     await this.output.close()
     const { processed } = this.output.progress
     const rankOf = ({ resourceType }: JobFile): number => this.#request.types.indexOf(resourceType)
     const files = this.output.files.toSorted((one, other) => rankOf(one) - rankOf(other))
-    await save({ ...this.#state(), files, progress: { total: processed, processed, failed: 0 } })
+    await save({ ...this.#buildCheckpoint(), files, progress: { total: processed, processed, failed: 0 } })
   }
 
-  async #take ({ type, lines, isLate }: ExportChunk, late: LateChanges): Promise<void> {
-    const isNext = type !== late.type || (lines.length > 0 && isLate !== true)
-    if (isNext || late.isFull) await late.write()
+  async #writeChunk ({ type, lines, isLate }: ExportChunk, concurrentChanges: ConcurrentChanges): Promise<void> {
+    const isNext = type !== concurrentChanges.type || (lines.length > 0 && isLate !== true)
+    if (isNext || concurrentChanges.isFull) await concurrentChanges.write()
     if (type === undefined || lines.length === 0) return
-    const form = this.#formOf(type)
-    if (isLate === true) late.add(type, lines.map(form))
+    const form = this.#getLineFormat(type)
+    if (isLate === true) concurrentChanges.add(type, lines.map(form))
     else await this.output.write(type, lines.map(form))
   }
 
-  async #reached ({ position, isStep }: ExportChunk): Promise<void> {
+  async #saveProgress ({ position, isStep }: ExportChunk): Promise<void> {
     if (position === undefined) return
     this.#position = position
     if (isStep !== true && performance.now() - this.#savedAt < this.#saveEveryMs) return
     await this.output.flush()
     const total =
       position.total === undefined ? {} : { total: Math.max(position.total, this.output.progress.processed) }
-    await this.#work.save({ ...this.#state(), progress: { ...total, ...this.output.progress, failed: 0 } })
+    await this.#work.save({ ...this.#buildCheckpoint(), progress: { ...total, ...this.output.progress, failed: 0 } })
     this.#savedAt = performance.now()
   }
 
-  #state (): { readonly checkpoint: ExportCheckpoint } {
+  #buildCheckpoint (): { readonly checkpoint: ExportCheckpoint } {
     return { checkpoint: { position: this.#position!, written: this.output.written } }
   }
 
   /** @returns the error with which the job ends */
-  async leaving (error: unknown): Promise<unknown> {
+  async handleError (error: unknown): Promise<unknown> {
     const { signal, log } = this.#work
     if (isCancelled(signal)) {
       await this.#store
@@ -152,26 +154,26 @@ class Run {
 type LineForm = (line: Line) => string
 
 /** Returns the format of each type's lines: the stored resource, a subset of its elements, or the simple form. */
-function lineFormats (
+function createLineFormatter (
   { format, elements = [] }: Pick<ExportRequest, 'format' | 'elements'>,
   mappings: readonly Mapping[]
 ): (type: string) => LineForm {
   const forms = new Map<string, LineForm>()
   return type => {
-    const form = forms.get(type) ?? (format === 'simple' ? simple(type, mappings) : fhir(type, elements))
+    const form = forms.get(type) ?? (format === 'simple' ? createSimpleFormatter(type, mappings) : createFhirFormatter(type, elements))
     forms.set(type, form)
     return form
   }
 }
 
-function simple (type: string, mappings: readonly Mapping[]): LineForm {
+function createSimpleFormatter (type: string, mappings: readonly Mapping[]): LineForm {
   const mapping = mappings.find(candidate => candidate.type === type)
   if (mapping === undefined) throw new Error('this type has no simple form')
   return ({ exact }) => printJson(mapping.present(exact() as StoredResource))
 }
 
-function fhir (type: string, elements: readonly string[]): LineForm {
-  const subset = subsetOf(type, elements)
+function createFhirFormatter (type: string, elements: readonly string[]): LineForm {
+  const subset = createSubsetter(type, elements)
   return subset === undefined ? ({ text }) => text : ({ exact }) => printJson(subset(exact() as FhirElement))
 }
 
@@ -182,7 +184,7 @@ const gathered = 4_194_304
  * Records of one type that changed during the export. A record whose earlier version is in the file already stays
  * unchanged there, so that no record is in an export twice; a later export with `_since` has the change.
  */
-class LateChanges {
+class ConcurrentChanges {
   type: string | undefined
   readonly #output: Output
   readonly #texts = new Map<string, string>()
@@ -210,7 +212,7 @@ class LateChanges {
 
   async write (): Promise<void> {
     if (this.type === undefined) return
-    const known = await this.#output.idsAmong(this.type, new Set(this.#texts.keys()))
+    const known = await this.#output.findWrittenIds(this.type, new Set(this.#texts.keys()))
     await this.#output.write(this.type, [...this.#texts].flatMap(([id, text]) => known.has(id) ? [] : [text]))
     this.type = undefined
     this.#texts.clear()

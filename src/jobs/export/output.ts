@@ -1,5 +1,5 @@
 import type { JobFile, Progress } from '../model/job.js'
-import { stateOf, type FileWriter, type JobFiles } from '../job-context.js'
+import { toFileState, type FileWriter, type JobFiles } from '../job-context.js'
 
 /** The records of one type that were written. */
 export type Written = Required<Omit<JobFile, 'name'>>
@@ -45,22 +45,24 @@ export class Output {
   /** Resolves when more may be written. */
   async write (type: string, texts: readonly string[]): Promise<void> {
     if (texts.length === 0) return
-    const { writer } = await this.#opened(type)
+    const { writer } = await this.#openFile(type)
     await writer.write(Buffer.from(`${texts.join('\n')}\n`))
     this.#written.set(type, {
       resourceType: type,
       count: (this.#written.get(type)?.count ?? 0) + texts.length,
-      ...stateOf(writer)
+      ...toFileState(writer)
     })
   }
 
   /** The ids among these that the file of a type already contains. */
-  async idsAmong (type: string, ids: ReadonlySet<string>): Promise<ReadonlySet<string>> {
+  async findWrittenIds (type: string, ids: ReadonlySet<string>): Promise<ReadonlySet<string>> {
     const written = this.#written.get(type)
     const found = new Set<string>()
     if (written === undefined || ids.size === 0) return found
     await this.flush()
-    for await (const texts of ndjsonChunks(this.#files.read(nameOf(type), { end: written.bytes, state: written }))) {
+    for await (const texts of readNdjsonChunks(
+      this.#files.read(nameOf(type), { end: written.bytes, state: written })
+    )) {
       for (const text of texts) {
         const { id } = JSON.parse(text) as { readonly id: string }
         if (ids.has(id)) found.add(id)
@@ -87,7 +89,7 @@ export class Output {
     this.#written.clear()
   }
 
-  async #opened (type: string): Promise<Open> {
+  async #openFile (type: string): Promise<Open> {
     if (this.#open?.type === type) return this.#open
     await this.close()
     const written = this.#written.get(type)
@@ -97,7 +99,7 @@ export class Output {
 }
 
 /** The lines of NDJSON that an export wrote, one chunk's lines at a time. */
-async function * ndjsonChunks (bytes: AsyncIterable<Buffer>): AsyncGenerator<readonly string[]> {
+async function * readNdjsonChunks (bytes: AsyncIterable<Buffer>): AsyncGenerator<readonly string[]> {
   let begun: Buffer[] = []
   for await (const chunk of bytes) {
     const end = chunk.lastIndexOf(0x0a)

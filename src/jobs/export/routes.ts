@@ -1,10 +1,10 @@
 import type { FastifyInstance } from 'fastify'
 import { Failure, maxIssues, fieldIssue, type Issue } from '../../envelope/failures.js'
 import { plainTypes } from '../../envelope/body.js'
-import { inTypes, referTo } from '../../envelope/openapi-responses.js'
-import { rawQuery, safeName } from '../../envelope/query.js'
+import { buildContent, referTo } from '../../envelope/openapi-responses.js'
+import { getRawQuery, toSafeName } from '../../envelope/query.js'
 import type { Mapping } from '../../mappings/core/mapping.js'
-import { bulkResource, describeJobRoute, responsesOfStart } from '../describe-jobs.js'
+import { bulkResource, describeJobRoute, describeStartResponses } from '../describe-jobs.js'
 import { exportFormats, limitTypes, type ExportRequest } from '../model/job.js'
 import { beginExport, type ExportStart } from './begin-export.js'
 import type { Caller } from '../../keys/caller.js'
@@ -51,8 +51,8 @@ const described = describeJobRoute({
   summary: 'Export records',
   description:
     "Exports the records of the key's organization and mode as newline-delimited JSON, one file per type, to download once the job is completed. The key needs the scope read.",
-  body: inTypes(plainTypes, { schema: referTo('BulkExport') }),
-  responses: responsesOfStart('The export has started.')
+  body: buildContent(plainTypes, { schema: referTo('BulkExport') }),
+  responses: describeStartResponses('The export has started.')
 })
 
 /** `POST /v1/bulk/export`: needs only the scope read, despite its method. */
@@ -62,7 +62,7 @@ export async function exportRoute (
 ): Promise<void> {
   for (const schema of [bulkResource, exportBody]) scope.addSchema(schema)
   scope.post('/bulk/export', { config: { effect: 'read', target: 'any' }, ...described }, async (request, reply) => {
-    if (rawQuery(request.raw.url) !== '') {
+    if (getRawQuery(request.raw.url) !== '') {
       throw new Failure('BAD_REQUEST', { message: 'Send a request body that says what to export.' })
     }
     const input = limitExport(request.caller, parseExportRequest(request.body, mappings))
@@ -95,25 +95,25 @@ function parseExportRequest (body: unknown, mappings: readonly Mapping[]): Expor
   const { resourceTypes: named, since, format = 'fhir', ...others } = body as Record<string, unknown>
   const isSimple = format === 'simple'
   const possible = isSimple ? mappings.map(({ type }) => type) : [...resourceTypes].filter(isTenantType)
-  const types = named === undefined ? possible : typesNamed(named, mappings)
+  const types = named === undefined ? possible : parseTypes(named, mappings)
   const issues: Issue[] = [
     ...Object.keys(others)
       .slice(0, maxIssues)
-      .map(name => fieldIssue(safeName(name), `no such field; an export takes ${fields.join(', ')}`)),
+      .map(name => fieldIssue(toSafeName(name), `no such field; an export takes ${fields.join(', ')}`)),
     ...(format === 'fhir' || isSimple ? [] : [fieldIssue('format', 'expected simple or fhir')]),
     ...(since === undefined || isTime(since)
       ? []
       : [fieldIssue('since', `expected ${formatDescriptions['fhir-dateTime']}`)]),
     ...(types === undefined
       ? [fieldIssue('resourceTypes', 'expected a list of at least one name')]
-      : issuesOf(types, possible, isSimple))
+      : checkTypes(types, possible, isSimple))
   ]
   if (issues.length > 0) throw new Failure('VALIDATION_ERROR', { issues })
   return {
     types: [...new Set(types as string[])],
     namesTypes: named !== undefined,
     format: isSimple ? 'simple' : 'fhir',
-    ...(since !== undefined && { since: inUtc(since as string) })
+    ...(since !== undefined && { since: toUtc(since as string) })
   }
 }
 
@@ -124,23 +124,25 @@ function parseExportRequest (body: unknown, mappings: readonly Mapping[]): Expor
 function limitExport (caller: Caller, { namesTypes, ...request }: ExportInput): Omit<ExportInput, 'namesTypes'> {
   const { scopes } = caller
   if (!isLimited(scopes, 'read')) return request
-  const targetOf = (type: string): Target => (request.format === 'fhir' ? { fhirType: type } : { type })
-  const limited = limitTypes(request, type => may(scopes, 'read', targetOf(type)))
+  const toTarget = (type: string): Target => (request.format === 'fhir' ? { fhirType: type } : { type })
+  const limited = limitTypes(request, type => may(scopes, 'read', toTarget(type)))
   const [refused] = limited.leftOutTypes ?? []
   if (refused !== undefined && (namesTypes || limited.types.length === 0)) {
-    requireScope(caller, 'read', targetOf(refused))
+    requireScope(caller, 'read', toTarget(refused))
   }
   return limited
 }
 
 /** R4 types by R4 name or path, `Patient` or `patients`; undefined for an unknown name, or without a list. */
-function typesNamed (named: unknown, mappings: readonly Mapping[]): Array<string | undefined> | undefined {
+function parseTypes (named: unknown, mappings: readonly Mapping[]): Array<string | undefined> | undefined {
   if (!Array.isArray(named) || named.length === 0) return undefined
   const byPath = new Map<unknown, string>(mappings.map(({ path, type }) => [path, type]))
   return named.map(name => byPath.get(name) ?? (typeof name === 'string' && isTenantType(name) ? name : undefined))
 }
 
-function issuesOf (types: ReadonlyArray<string | undefined>, possible: readonly string[], isSimple: boolean): Issue[] {
+function checkTypes (
+  types: ReadonlyArray<string | undefined>, possible: readonly string[], isSimple: boolean
+): Issue[] {
   const isWrong = (type: string | undefined): boolean => type === undefined || (isSimple && !possible.includes(type))
   return [...types.entries()].filter(([, type]) => isWrong(type)).slice(0, maxIssues).map(([at, type]) => {
     const field = `resourceTypes[${at}]`
@@ -157,4 +159,4 @@ const dayPattern = '2026-03-14'.length
 const isTime = (since: unknown): boolean =>
   typeof since === 'string' && since.length >= dayPattern && searchDate.isValid(since)
 
-const inUtc = (since: string): string => since.includes('T') ? since : `${since}T00:00:00Z`
+const toUtc = (since: string): string => since.includes('T') ? since : `${since}T00:00:00Z`

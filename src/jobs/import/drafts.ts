@@ -43,7 +43,7 @@ export interface DraftedLine { readonly line: IndexedLine, readonly draft: Draft
 type SealedWith = Pick<IndexedLine, 'line' | 'at' | 'bytes' | 'type' | 'identity'>
 
 /** Lines that are opened before other requests are served. */
-const together = 50
+const linesPerTurn = 50
 
 /**
  * The drafts of the lines that are read and not written, an SQLite file next to the index: a line comes into the index
@@ -70,7 +70,7 @@ export class DraftFile {
 
   /** Encrypts a draft. */
   seal (line: SealedWith, draft: Draft): Buffer {
-    return this.#sealer.close(Buffer.from(printDraft(draft)), headerOf(line))
+    return this.#sealer.close(Buffer.from(printDraft(draft)), toHeader(line))
   }
 
   /** Writes sealed drafts to disk, by the numbers of their lines. */
@@ -88,9 +88,9 @@ export class DraftFile {
    */
   async read (lines: readonly IndexedLine[]): Promise<readonly DraftedLine[]> {
     const drafts: DraftedLine[] = []
-    for (let at = 0; at < lines.length; at += together) {
-      const some = lines.slice(at, at + together)
-      drafts.push(...this.#writes.together(() => some.map(line => ({ line, draft: this.#open(line) }))))
+    for (let at = 0; at < lines.length; at += linesPerTurn) {
+      const some = lines.slice(at, at + linesPerTurn)
+      drafts.push(...this.#writes.runInTransaction(() => some.map(line => ({ line, draft: this.#open(line) }))))
       await breathe()
     }
     return drafts
@@ -98,7 +98,7 @@ export class DraftFile {
 
   #open (line: IndexedLine): Draft {
     const sealed = this.#get.get(line.line) as Buffer | undefined
-    const plain = sealed && this.#sealer.open(sealed, headerOf(line))
+    const plain = sealed && this.#sealer.open(sealed, toHeader(line))
     if (plain === undefined) throw corruptFile('a line is not what it was when it was read')
     return parseDraft(plain.toString())
   }
@@ -125,7 +125,7 @@ export class DraftFile {
   }
 }
 
-const headerOf = ({ line, at, bytes, type, identity }: SealedWith): Buffer =>
+const toHeader = ({ line, at, bytes, type, identity }: SealedWith): Buffer =>
   Buffer.from(`${line} ${at} ${bytes} ${type} ${identity}`)
 
 /** The text of the template goes on a line of its own, so that its quotes need no escapes. */

@@ -3,11 +3,11 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { Agent } from 'undici'
 import { Failure } from '../../envelope/failures.js'
 import { requireLines } from '../../files/line-files.js'
-import { AddressRefused, checkedConnector, type AddressRules } from '../../net/checked-connection.js'
-import { stateOf } from '../job-context.js'
+import { AddressRefused, createCheckedConnector, type AddressRules } from '../../net/checked-connection.js'
+import { toFileState } from '../job-context.js'
 import { corruptFile } from '../storage/storage-errors.js'
 import { decompress } from './decompress.js'
-import { checkpointOf, inputFile, type ImportCheckpoint, type ImportContext, type InputState } from './import-context.js'
+import { getImportCheckpoint, inputFile, type ImportCheckpoint, type ImportContext, type InputState } from './import-context.js'
 import { LineCount, newline, withoutBom } from './lines.js'
 
 /** A URL that lines of an import are fetched from, and the type of lines without one. The URL may contain a secret. */
@@ -30,7 +30,7 @@ type Fetching = Pick<ImportContext, 'work' | 'index' | 'signal'>
  */
 export async function fetchSources (fetching: Fetching, rules: SourceRules): Promise<InputState> {
   const { work: { files, job, save }, index } = fetching
-  const { sources, parts = 0, ...before } = checkpointOf(job)
+  const { sources, parts = 0, ...before } = getImportCheckpoint(job)
   let input = before.input
   if (sources !== undefined) {
     const list = await json(files.read(sourcesFile, { end: sources.bytes, state: sources })) as readonly Source[]
@@ -59,14 +59,14 @@ async function fetchOne (fetching: Fetching, rules: SourceRules, sourceLocation:
       return await copy(fetching, rules, sourceLocation)
     } catch (error) {
       signal.throwIfAborted()
-      if (error instanceof SourceError) throw refusal(sourceLocation, error.message)
+      if (error instanceof SourceError) throw sourceNotFetched(sourceLocation, error.message)
       if (error instanceof Failure) throw error
       // Network error messages may contain the address.
       log.warn(
         { source: sourceLocation.number + 1, code: (error as NodeJS.ErrnoException).code },
         'a source of an import could not be fetched'
       )
-      if (tries === maxTries) throw refusal(sourceLocation, 'it cannot be reached')
+      if (tries === maxTries) throw sourceNotFetched(sourceLocation, 'it cannot be reached')
       await pause(firstPauseMs * 2 ** (tries - 1), undefined, { signal })
     }
   }
@@ -90,10 +90,10 @@ async function copy (
   } finally {
     await writer.close()
   }
-  return { ...stateOf(writer), lines: (after?.lines ?? 0) + count.lines, blank: (after?.blank ?? 0) + count.blank }
+  return { ...toFileState(writer), lines: (after?.lines ?? 0) + count.lines, blank: (after?.blank ?? 0) + count.blank }
 }
 
-function refusal ({ number }: SourceLocation, message: string): Failure {
+function sourceNotFetched ({ number }: SourceLocation, message: string): Failure {
   return new Failure('BAD_REQUEST', { message: `Source ${number + 1} could not be fetched: ${message}.` })
 }
 
@@ -108,7 +108,7 @@ export interface SourceRules extends Pick<AddressRules, 'trial'> {
 
 const defaults = { sourceBytes: 64 * 1024 ** 3, sourceMs: 6 * 3_600_000 }
 const connectMs = 10_000
-const quietMs = 60_000
+const idleTimeoutMs = 60_000
 
 /** A source that can't be fetched for a reason that the client has to fix; the message contains no address. */
 export class SourceError extends Error {
@@ -119,7 +119,7 @@ export class SourceError extends Error {
 }
 
 /** The URL of a source, if the rules allow fetching it. @throws {SourceError} */
-export function sourceUrl (text: string, { importHosts }: SourceRules): URL {
+export function parseSourceUrl (text: string, { importHosts }: SourceRules): URL {
   if (!URL.canParse(text)) throw new SourceError('the URL is not valid')
   const url = new URL(text)
   if (url.protocol !== 'https:') throw new SourceError('the URL must begin with https')
@@ -135,17 +135,17 @@ export function sourceUrl (text: string, { importHosts }: SourceRules): URL {
  * are verified, redirects are not followed.
  * @throws {SourceError} when the source is at fault, and other errors when a retry may help
  */
-export async function * fetchSource (text: string, rules: SourceRules, leaving: AbortSignal): AsyncGenerator<Buffer> {
-  const url = sourceUrl(text, rules)
+export async function * fetchSource (text: string, rules: SourceRules, jobSignal: AbortSignal): AsyncGenerator<Buffer> {
+  const url = parseSourceUrl(text, rules)
   const { sourceBytes = defaults.sourceBytes, sourceMs = defaults.sourceMs, trial } = rules
   const agent = new Agent({
     connections: 1,
-    headersTimeout: quietMs,
-    bodyTimeout: quietMs,
-    connect: checkedConnector({ trial }, connectMs)
+    headersTimeout: idleTimeoutMs,
+    bodyTimeout: idleTimeoutMs,
+    connect: createCheckedConnector({ trial }, connectMs)
   })
   try {
-    const signal = AbortSignal.any([leaving, AbortSignal.timeout(sourceMs)])
+    const signal = AbortSignal.any([jobSignal, AbortSignal.timeout(sourceMs)])
     const { statusCode, headers, body } = await agent.request({
       origin: url.origin,
       path: url.pathname + url.search,

@@ -6,9 +6,9 @@ import { isBillable } from '../../limits/usage.js'
 import type { ImportStore } from '../../tenant-guard/import/import-store.js'
 import type { FileState, JobContext } from '../job-context.js'
 import type { DraftFile } from './drafts.js'
-import { uuidOf, type Identities, type Identity } from './line-ids.js'
+import { toUuid, type Identities, type Identity } from './line-ids.js'
 import type { IndexFile } from './index-file.js'
-import { failed, type Result, type ResultCipher } from './result.js'
+import { toFailedResult, type Result, type ResultCipher } from './result.js'
 
 /** The input of an import, with its state when it was last complete. */
 export interface InputState extends FileState {
@@ -28,12 +28,12 @@ export interface ImportCheckpoint {
 }
 
 /** The checkpoint of an import, which only imports write; empty when the job has none. */
-export function checkpointOf ({ checkpoint }: Pick<Job, 'checkpoint'>): ImportCheckpoint {
+export function getImportCheckpoint ({ checkpoint }: Pick<Job, 'checkpoint'>): ImportCheckpoint {
   return (checkpoint ?? {}) as ImportCheckpoint
 }
 
 /** How many lines of an input have a record, and so a result. */
-export const recordsIn = ({ lines, blank = 0 }: InputState): number => lines - blank
+export const countRecordLines = ({ lines, blank = 0 }: InputState): number => lines - blank
 
 /** The records of other types to which bare ids lead. */
 interface FoundBareIds {
@@ -72,7 +72,7 @@ export const draftsFile = 'drafts.db'
 
 /** The context from which a record's defaults are filled in: the same in each run of the job. */
 export function createContext ({ work: { job }, url }: ImportContext, identity: Identity): CreateContext {
-  return { now: job.createdAt, keyName: job.owner.keyName, newUrl: () => `${url}/canonical/${uuidOf(identity)}` }
+  return { now: job.createdAt, keyName: job.owner.keyName, newUrl: () => `${url}/canonical/${toUuid(identity)}` }
 }
 
 /** The outcome of one line. */
@@ -108,7 +108,7 @@ export function recordOutcomes ({ index, seal, quota, drafts }: ImportContext, e
     )
     recordUsage({ index, quota }, uses)
     for (const { reservation } of uses) unused.delete(reservation)
-    index.afterwards(isWritten => { if (isWritten) drafts.drop(ends.map(({ line }) => line)) })
+    index.onCommit(isWritten => { if (isWritten) drafts.drop(ends.map(({ line }) => line)) })
   } finally {
     for (const reservation of unused) reservation?.refund()
   }
@@ -119,7 +119,7 @@ export function recordUsage (
   { index, quota }: Pick<ImportContext, 'index' | 'quota'>,
   uses: readonly RecordUse[]
 ): void {
-  index.afterwards(isWritten => (isWritten ? quota.count(uses) : refund(uses)))
+  index.onCommit(isWritten => (isWritten ? quota.count(uses) : refund(uses)))
 }
 
 /** Refunds the reservations of records that were not stored. */
@@ -138,24 +138,26 @@ interface FailedLine {
  * The outcome of a failed line. It counts as the same record in a single request would, and past the monthly allowance
  * that is the failure.
  */
-export function failedOutcome (
+export function buildFailedOutcome (
   { quota, request }: ImportContext,
   { line, type, reservation }: FailedLine,
   failure: Failure
 ): LineOutcome {
   const ended = { line, type, interaction: 'create' } as const
-  if (reservation !== undefined) return { ...ended, result: failed(failure), status: failure.status, reservation }
+  if (reservation !== undefined) {
+    return { ...ended, result: toFailedResult(failure), status: failure.status, reservation }
+  }
   try {
     const taken = request.dryRun || !isBillable(failure.status) ? undefined : quota.take()
-    return { ...ended, result: failed(failure), status: failure.status, reservation: taken }
+    return { ...ended, result: toFailedResult(failure), status: failure.status, reservation: taken }
   } catch (error) {
-    const exceeded = exceededIn(error)
-    return { ...ended, result: failed(exceeded), status: exceeded.status }
+    const exceeded = toQuotaFailure(error)
+    return { ...ended, result: toFailedResult(exceeded), status: exceeded.status }
   }
 }
 
 /** The failure of an exhausted monthly quota. @throws any other error, which no line caused */
-export function exceededIn (error: unknown): Failure {
+export function toQuotaFailure (error: unknown): Failure {
   if (error instanceof Failure && error.status === 429) return error
   throw error
 }

@@ -7,7 +7,7 @@ import type { RecordQuota } from '../../limits/record-quota.js'
 import type { ImportStore } from '../../tenant-guard/import/import-store.js'
 import { corruptFile } from '../storage/storage-errors.js'
 import { isCancelled, type JobHandler, type JobContext } from '../job-context.js'
-import { checkpointOf, draftsFile, inputFile, recordsIn, type ImportContext, type InputState } from './import-context.js'
+import { getImportCheckpoint, draftsFile, inputFile, countRecordLines, type ImportContext, type InputState } from './import-context.js'
 import { DraftFile } from './drafts.js'
 import { fetchSources, type SourceRules } from './fetch-sources.js'
 import { Identities } from './line-ids.js'
@@ -47,14 +47,14 @@ const maxErrors = 100
  * The handler of imports: reads all lines, orders them and writes them, some while others are still read. Each step
  * resumes where an earlier run was interrupted.
  */
-export function importJobs (options: ImportJobOptions): JobHandler {
+export function createImportHandler (options: ImportJobOptions): JobHandler {
   return async work => {
     const { job: { request, owner, fileKey, id }, log } = work
     if (request.kind !== 'import') throw new Error('this job is not an import')
     const identities = new Identities(await options.jobs.identityKey(owner))
     const index = new IndexFile(work.files.path(indexFile))
     const drafts = new DraftFile(work.files.path(draftsFile), fileKey)
-    const left = new AbortController()
+    const abortController = new AbortController()
     const parts = {
       work,
       request,
@@ -66,7 +66,7 @@ export function importJobs (options: ImportJobOptions): JobHandler {
       store: options.storeFor(owner, { id, log }),
       quota: options.quotaFor(owner)
     }
-    const signal = AbortSignal.any([work.signal, left.signal])
+    const signal = AbortSignal.any([work.signal, abortController.signal])
     try {
       // Before anything is added to the index, or written.
       requireAllOf(work.job, index)
@@ -79,15 +79,15 @@ export function importJobs (options: ImportJobOptions): JobHandler {
         url: request.url,
         fhirBase: `${request.url}/v1/fhir`
       }
-      const reporting = reportPeriodically(context).catch((error: unknown) => { left.abort(error) })
+      const reporting = reportPeriodically(context).catch((error: unknown) => { abortController.abort(error) })
       try {
-        await steps(context, options)
+        await runSteps(context, options)
       } catch (error) {
         // The job reports which lines were written before it was cancelled.
         if (isCancelled(work.signal)) await finish(context).catch(() => {})
         throw error
       } finally {
-        left.abort()
+        abortController.abort()
         await reporting
       }
       await finish(context)
@@ -103,8 +103,8 @@ export function importJobs (options: ImportJobOptions): JobHandler {
  * @throws {Failure} INTERNAL_ERROR
  */
 function requireAllOf (job: Job, index: IndexFile): void {
-  const { parts = 0, input } = checkpointOf(job)
-  if (index.counts.processed < job.progress.processed || index.parts().length < parts) {
+  const { parts = 0, input } = getImportCheckpoint(job)
+  if (index.counts.processed < job.progress.processed || index.listParts().length < parts) {
     throw corruptFile('the index of an import is older than its reported progress')
   }
   requireNoneMissing(index, input)
@@ -118,7 +118,7 @@ function requireNoneMissing (index: IndexFile, input: InputState | undefined): v
   }
 }
 
-async function steps (context: ImportContext, options: ImportJobOptions): Promise<void> {
+async function runSteps (context: ImportContext, options: ImportJobOptions): Promise<void> {
   const { work: { job: { owner, id }, log } } = context
   const native = options.nativePartsFor?.(owner, { id, log })
   const reading = readAndOrder(context)
@@ -131,7 +131,7 @@ async function steps (context: ImportContext, options: ImportJobOptions): Promis
 
 async function * readAndOrder (context: ImportContext): AsyncGenerator<void> {
   const { index, input } = context
-  if (index.counts.processed < recordsIn(input)) await requireUnchanged(context)
+  if (index.counts.processed < countRecordLines(input)) await requireUnchanged(context)
   if (!index.has('read')) yield * readLines(context)
   requireNoneMissing(index, input)
   if (!index.has('ordered')) await orderLines(context)
@@ -170,15 +170,15 @@ async function finish (context: ImportContext): Promise<void> {
 async function report ({ work, index, drafts, seal, input }: ImportContext): Promise<void> {
   index.commit()
   drafts.commit()
-  await work.save({ progress: progressOf(index, input), errors: errorsIn(index, seal) })
+  await work.save({ progress: toProgress(index, input), errors: listErrors(index, seal) })
 }
 
-function progressOf ({ counts: { processed, failed } }: IndexFile, input: InputState): Progress {
-  return { total: recordsIn(input), processed, failed }
+function toProgress ({ counts: { processed, failed } }: IndexFile, input: InputState): Progress {
+  return { total: countRecordLines(input), processed, failed }
 }
 
-function errorsIn (index: IndexFile, seal: ResultCipher): readonly LineError[] {
-  return index.failures(maxErrors).map(({ line, result }) => {
+function listErrors (index: IndexFile, seal: ResultCipher): readonly LineError[] {
+  return index.listFailures(maxErrors).map(({ line, result }) => {
     const { code = 'INTERNAL_ERROR', message = '' } = seal.open(line, result!)
     return { line, code, message }
   })

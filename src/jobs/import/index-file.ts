@@ -25,7 +25,7 @@ export class IndexFile extends IndexQueries {
   constructor (path: string) {
     super(path)
     this.#counts = this.sql.counts.get() as Counts
-    this.#parts = this.parts()
+    this.#parts = this.listParts()
     this.#hasEarlier = this.sql.hasEarlier.get() !== undefined
   }
 
@@ -35,41 +35,41 @@ export class IndexFile extends IndexQueries {
   }
 
   /** Calls a function once all changes until now are on disk, or are certain never to be. */
-  afterwards (act: (isWritten: boolean) => void): void {
-    this.writes.afterwards(act)
+  onCommit (act: (isWritten: boolean) => void): void {
+    this.writes.onCommit(act)
   }
 
   get counts (): Counts {
     return this.#counts
   }
 
-  set (mark: IndexStage): void {
-    this.writes.change(1, () => this.sql.setMark.run(mark))
+  set (stage: IndexStage): void {
+    this.writes.change(1, () => this.sql.setMark.run(stage))
   }
 
   /** Begins a part of the input, with the type of its lines that have none. */
   begin (part: Part): void {
     this.writes.change(1, () => this.sql.begin.run(part))
-    this.#parts = this.parts()
+    this.#parts = this.listParts()
   }
 
   /** The type of lines at an offset of the input that have no type; undefined if no part has one. */
-  typeAt (at: number): string | undefined {
+  findTypeAt (at: number): string | undefined {
     return this.#parts.findLast(part => part.at <= at)?.type ?? undefined
   }
 
   /**
    * Adds lines in their order. A line that refers only to lines with a position in the order of writing gets its
    * position immediately; for others it is not known yet whether a line that they refer to comes later.
-   * @param twins the new number of lines with a content
-   * @param refused builds the failure of a line that has the identity of an earlier one
+   * @param duplicateCounts the new number of lines with a content
+   * @param buildFailure builds the failure of a line that has the identity of an earlier one
    * @returns the lines that fail because they have the identity of an earlier one
    */
-  add (lines: readonly NewLine[], twins: ReadonlyMap<string, number>,
-    refused: (line: NewLine) => Buffer): readonly number[] {
+  add (lines: readonly NewLine[], duplicateCounts: ReadonlyMap<string, number>,
+    buildFailure: (line: NewLine) => Buffer): readonly number[] {
     const added = this.writes.change(lines.length, () => {
-      const added = lines.map(line => this.#add(line, refused))
-      for (const [content, count] of twins) this.sql.setTwins.run(content, count)
+      const added = lines.map(line => this.#add(line, buildFailure))
+      for (const [content, count] of duplicateCounts) this.sql.setTwins.run(content, count)
       return added
     })
     const failed = lines.filter(({ failure }, at) => failure !== undefined || added[at] === false).length
@@ -79,7 +79,7 @@ export class IndexFile extends IndexQueries {
   }
 
   /** @returns false for a line that has the identity of an earlier one */
-  #add (line: NewLine, refused: (line: NewLine) => Buffer): boolean {
+  #add (line: NewLine, buildFailure: (line: NewLine) => Buffer): boolean {
     const { failure, identity } = line
     if (line.isBlank === true) return this.#insert(line, false)
     const find = (target: Identity) => ({ target, found: this.sql.called.get(target) as Called | undefined })
@@ -98,7 +98,7 @@ export class IndexFile extends IndexQueries {
       return true
     }
     const { identity: _, ...without } = line
-    this.#insert({ ...without, failure: failure ?? refused(line) }, false)
+    this.#insert({ ...without, failure: failure ?? buildFailure(line) }, false)
     return false
   }
 

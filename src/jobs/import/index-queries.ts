@@ -2,7 +2,7 @@ import type Database from 'better-sqlite3'
 import type { Identity } from './line-ids.js'
 import {
   schema,
-  statementsOn,
+  prepareStatements,
   states,
   type IndexedLine,
   type IndexStage,
@@ -15,52 +15,52 @@ import { openDatabase, WriteBuffer } from './write-buffer.js'
 /** The queries on the index of an import; {@link IndexFile} writes it. */
 export class IndexQueries {
   protected readonly db: Database.Database
-  protected readonly sql: ReturnType<typeof statementsOn>
+  protected readonly sql: ReturnType<typeof prepareStatements>
   protected readonly writes: WriteBuffer
 
   constructor (path: string) {
     this.db = openDatabase(path, schema)
     this.writes = new WriteBuffer(this.db)
-    this.sql = statementsOn(this.db)
+    this.sql = prepareStatements(this.db)
   }
 
   /** Runs many queries and no changes in one transaction. */
-  together<T> (work: () => T): T {
-    return this.writes.together(work)
+  runInTransaction<T> (work: () => T): T {
+    return this.writes.runInTransaction(work)
   }
 
-  has (mark: IndexStage): boolean {
-    return this.sql.mark.get(mark) !== undefined
+  has (stage: IndexStage): boolean {
+    return this.sql.mark.get(stage) !== undefined
   }
 
   /** Where reading continues: after the last line in the index. */
-  next (): { readonly line: number, readonly at: number } {
+  getReadPosition (): { readonly line: number, readonly at: number } {
     const last = this.sql.last.get() as { line: number, at: number, bytes: number } | undefined
     return last === undefined ? { line: 1, at: 0 } : { line: last.line + 1, at: last.at + last.bytes + 1 }
   }
 
   /** The parts of the input that were started. */
-  parts (): readonly Part[] {
+  listParts (): readonly Part[] {
     return this.sql.parts.all() as Part[]
   }
 
   /** The type of a line that could be read. */
-  typeOf (line: number): string {
+  getType (line: number): string {
     return (this.sql.typeOf.get(line) as { type: string }).type
   }
 
   /** The number of lines with this content. */
-  twins (content: Identity): number {
+  countDuplicates (content: Identity): number {
     return (this.sql.twins.get(content) as { count: number } | undefined)?.count ?? 0
   }
 
   /** The number of the last line. */
   get last (): number {
-    return this.next().line - 1
+    return this.getReadPosition().line - 1
   }
 
   /** Lines after one, in the order of the input, that have no position in the order of writing. */
-  unordered (after: number, max: number): readonly number[] {
+  listUnordered (after: number, max: number): readonly number[] {
     return this.sql.unordered.all(after, max).map(row => (row as { line: number }).line)
   }
 
@@ -70,7 +70,7 @@ export class IndexQueries {
   }
 
   /** The next free position in the order of writing. */
-  nextPosition (): number {
+  getNextPosition (): number {
     return (this.sql.nextPosition.get() as { position: number }).position
   }
 
@@ -80,7 +80,7 @@ export class IndexQueries {
   }
 
   /** The result of a line that is done or failed, encrypted. */
-  result (line: number): Buffer {
+  getResult (line: number): Buffer {
     return this.sql.result.get(line) as Buffer
   }
 
@@ -90,12 +90,12 @@ export class IndexQueries {
   }
 
   /** Lines that are not written, after a position in the order of writing. */
-  pending (after: number, max: number): ReadonlyArray<{ readonly line: number, readonly position: number }> {
+  listPending (after: number, max: number): ReadonlyArray<{ readonly line: number, readonly position: number }> {
     return this.sql.pending.all(after, max) as Array<{ line: number, position: number }>
   }
 
   /** A line that could be read. */
-  at (line: number): IndexedLine {
+  getLine (line: number): IndexedLine {
     return this.sql.one.get(line) as IndexedLine
   }
 
@@ -103,19 +103,19 @@ export class IndexQueries {
    * The next lines without any attempt that refer only to stored lines, after a position in the order of writing; none
    * of a cycle.
    */
-  ready (request: ReadyQuery): ReadyPage {
-    return this.together(() => nextReadyLines(this.sql, request))
+  findReadyLines (request: ReadyQuery): ReadyPage {
+    return this.runInTransaction(() => queryReadyLines(this.sql, request))
   }
 
   /**
    * The next lines that were sent to be created and whose outcome is unknown, after a position in the order of writing.
    */
-  handedOver (after: number, max: number): ReadyPage {
-    return this.together(() => submittedLines(this.sql, after, max))
+  findSubmittedLines (after: number, max: number): ReadyPage {
+    return this.runInTransaction(() => querySubmittedLines(this.sql, after, max))
   }
 
   /** The lines of a cycle that are not written. */
-  cycle (cycle: number): readonly IndexedLine[] {
+  listCycleLines (cycle: number): readonly IndexedLine[] {
     return this.sql.cycle.all(cycle) as IndexedLine[]
   }
 
@@ -131,12 +131,12 @@ export class IndexQueries {
   }
 
   /** Lines after one, in their order, each with its result if it has one. */
-  rows (after: number, max: number): readonly ResultRow[] {
+  listResultRows (after: number, max: number): readonly ResultRow[] {
     return this.sql.rows.all(after, max) as ResultRow[]
   }
 
   /** The first lines that failed. */
-  failures (max: number): readonly ResultRow[] {
+  listFailures (max: number): readonly ResultRow[] {
     return this.sql.failures.all(max) as ResultRow[]
   }
 }
@@ -145,24 +145,24 @@ export class IndexQueries {
 interface ReadyPage { readonly lines: readonly IndexedLine[], readonly after: number | undefined }
 
 /** The lines to find: after a position in the order of writing, at most `max` bytes long, and at most `most`. */
-interface ReadyQuery { readonly after: number, readonly max: number, readonly most: number }
+interface ReadyQuery { readonly after: number, readonly maxBytes: number, readonly maxLines: number }
 
-type Statements = Pick<ReturnType<typeof statementsOn>, 'unwritten' | 'targetsOf'>
+type Statements = Pick<ReturnType<typeof prepareStatements>, 'unwritten' | 'targetsOf'>
 
 /**
  * Maximum number of lines checked in one go: of a million that wait for one, none may match, and the process is blocked
  * meanwhile.
  */
-const lookedAt = 1_000
+const rowsPerQuery = 1_000
 
 /** Lines without any attempt that refer only to stored lines; none of a cycle. */
-function nextReadyLines (sql: Statements, { after, max, most }: ReadyQuery): ReadyPage {
+function queryReadyLines (sql: Statements, { after, maxBytes, maxLines }: ReadyQuery): ReadyPage {
   const lines: IndexedLine[] = []
-  const rows = unwritten(sql, after)
+  const rows = queryUnwritten(sql, after)
   let references = 0
   for (const row of rows) {
-    if (references >= maxReferences || lines.length === most) return { lines, after: row.position - 1 }
-    if (row.state !== states.waiting || row.cycle !== null || row.bytes > max) continue
+    if (references >= maxReferences || lines.length === maxLines) return { lines, after: row.position - 1 }
+    if (row.state !== states.waiting || row.cycle !== null || row.bytes > maxBytes) continue
     const targets = sql.targetsOf.get(row.line) as { readonly total: number, readonly open: number }
     references += targets.total
     if (targets.open === 0) lines.push(row)
@@ -171,14 +171,14 @@ function nextReadyLines (sql: Statements, { after, max, most }: ReadyQuery): Rea
 }
 
 /** Lines that were sent to be created and whose outcome is unknown. */
-function submittedLines (sql: Statements, after: number, max: number): ReadyPage {
-  const rows = unwritten(sql, after)
+function querySubmittedLines (sql: Statements, after: number, max: number): ReadyPage {
+  const rows = queryUnwritten(sql, after)
   const lines = rows.filter(({ state, plan }) => state === states.sent && plan === 'created')
   return lines.length > max
     ? { lines: lines.slice(0, max), after: lines[max]!.position - 1 }
     : { lines, after: rows.at(-1)?.position }
 }
 
-function unwritten (sql: Statements, after: number): ReadonlyArray<IndexedLine & { readonly position: number }> {
-  return sql.unwritten.all(after, lookedAt) as Array<IndexedLine & { position: number }>
+function queryUnwritten (sql: Statements, after: number): ReadonlyArray<IndexedLine & { readonly position: number }> {
+  return sql.unwritten.all(after, rowsPerQuery) as Array<IndexedLine & { position: number }>
 }

@@ -84,9 +84,9 @@ export const schema = `
 const lineColumns = 'lines.line, at, bytes, type, identity, position, cycle, state, plan'
 
 /** All statements on an index. */
-export const statementsOn = (db: Database.Database) => ({ ...queriesOn(db), ...changesOn(db) })
+export const prepareStatements = (db: Database.Database) => ({ ...prepareQueries(db), ...prepareChanges(db) })
 
-function queriesOn (db: Database.Database) {
+function prepareQueries (db: Database.Database) {
   return {
     counts: db.prepare(
       'SELECT count(*) AS total, count(*) FILTER (WHERE state IN (2, 3)) AS processed, count(*) FILTER (WHERE state = 3) AS failed FROM lines'
@@ -127,7 +127,7 @@ function queriesOn (db: Database.Database) {
   }
 }
 
-function changesOn (db: Database.Database) {
+function prepareChanges (db: Database.Database) {
   return {
     setMark: db.prepare('INSERT OR IGNORE INTO marks VALUES (?)'),
     begin: db.prepare('INSERT OR REPLACE INTO parts VALUES (@number, @at, @type)'),

@@ -13,39 +13,39 @@ const digits = 32
 export class Identities {
   readonly #key: Buffer
   /** Identities of records that many consecutive lines refer to. */
-  readonly #ofNames = new LRUCache<string, Identity>({ max: 1_000 })
+  readonly #cachedIdentities = new LRUCache<string, Identity>({ max: 1_000 })
 
   /** @param key the organization's secret, 32 bytes in base64 */
   constructor (key: string) {
     this.#key = Buffer.from(key, 'base64')
   }
 
-  ofName (type: string, name: string): Identity {
+  deriveFromName (type: string, name: string): Identity {
     const record = `${type}/${name}`
-    const known = this.#ofNames.get(record)
+    const known = this.#cachedIdentities.get(record)
     if (known !== undefined) return known
-    const made = this.#made('name', type, name)
-    this.#ofNames.set(record, made)
+    const made = this.#deriveIdentity('name', type, name)
+    this.#cachedIdentities.set(record, made)
     return made
   }
 
   /** @param record as others refer to it: `Patient/p1` */
-  ofRecord (record: string): Identity {
+  deriveFromReference (record: string): Identity {
     const [type, name] = record.split('/') as [string, string]
-    return this.ofName(type, name)
+    return this.deriveFromName(type, name)
   }
 
   /** The identity that lines with the same content share. */
-  ofContent (type: string, content: string): Identity {
-    return this.#made('content', type, content)
+  deriveFromContent (type: string, content: string): Identity {
+    return this.#deriveIdentity('content', type, content)
   }
 
   /** @param before how many lines before have the same content */
-  ofTwin (content: Identity, before: number): Identity {
-    return this.#made('twin', content, String(before))
+  deriveForDuplicate (content: Identity, before: number): Identity {
+    return this.#deriveIdentity('twin', content, String(before))
   }
 
-  #made (...parts: readonly string[]): Identity {
+  #deriveIdentity (...parts: readonly string[]): Identity {
     return createHmac('sha256', this.#key).update(JSON.stringify(parts)).digest('hex').slice(0, digits)
   }
 }
@@ -53,11 +53,11 @@ export class Identities {
 /**
  * The id of a record with this identity. Servers reserve ids of digits only for themselves, so it begins with a letter.
  */
-export function idOf (identity: Identity): string {
+export function toRecordId (identity: Identity): string {
   return `i${identity}`
 }
 
 /** A UUID made from an identity, for a URL that identifies nothing else. */
-export function uuidOf (identity: Identity): string {
+export function toUuid (identity: Identity): string {
   return identity.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
 }

@@ -18,7 +18,7 @@ interface LinePosition { readonly line: number, readonly at: number }
 export const newline = 0x0A
 
 /** The lines from a position on, one chunk's lines at a time; the last line needs no newline. */
-export async function * linesOf (
+export async function * splitLines (
   chunks: AsyncIterable<Buffer>,
   from: LinePosition,
   max: number
@@ -59,7 +59,7 @@ export async function * linesOf (
 
 const blanks = new Set([0x20, 0x09, 0x0D])
 
-/** Counts the lines of chunks, as {@link linesOf} yields them. */
+/** Counts the lines of chunks, as {@link splitLines} yields them. */
 export class LineCount {
   #ended = 0
   #last = newline
@@ -70,16 +70,16 @@ export class LineCount {
   add (chunk: Uint8Array): void {
     let start = 0
     for (let at = -1; (at = chunk.indexOf(newline, at + 1)) >= 0; start = at + 1) {
-      this.#look(chunk, start, at)
+      this.#updateIsBlank(chunk, start, at)
       this.#ended++
       if (this.#isBlank) this.#blank++
       this.#isBlank = true
     }
-    this.#look(chunk, start, chunk.length)
+    this.#updateIsBlank(chunk, start, chunk.length)
     this.#last = chunk.at(-1) ?? this.#last
   }
 
-  #look (chunk: Uint8Array, start: number, end: number): void {
+  #updateIsBlank (chunk: Uint8Array, start: number, end: number): void {
     for (let at = start; this.#isBlank && at < end; at++) this.#isBlank = blanks.has(chunk[at]!)
   }
 

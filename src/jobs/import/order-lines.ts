@@ -1,12 +1,12 @@
 import { setImmediate as breathe } from 'node:timers/promises'
 import { Failure } from '../../envelope/failures.js'
-import { recordOutcomes, failedOutcome, type ImportContext } from './import-context.js'
+import { recordOutcomes, buildFailedOutcome, type ImportContext } from './import-context.js'
 import { maxBytes, maxReferences } from './pace.js'
 
 /** Maximum number of lines in a cycle, which go into one transaction. */
 const maxCycleLines = 500
 /** Lines that are checked, or put into the index, before other requests are served. */
-const together = 1_000
+const linesPerTurn = 1_000
 
 /**
  * Puts all lines of an import in an order in which they can be written: the order of the input, if no line refers to a
@@ -16,7 +16,7 @@ export async function orderLines (context: ImportContext): Promise<void> {
   const { index } = context
   while (index.link(maxReferences)) await pause(context)
   if (index.has('leads on')) await orderAll(context)
-  else await placeAll(context)
+  else await orderAllAsRead(context)
   index.set('ordered')
 }
 
@@ -27,11 +27,11 @@ async function pause ({ signal, work: { files } }: ImportContext): Promise<void>
   await files.requireRoom()
 }
 
-async function placeAll (context: ImportContext): Promise<void> {
+async function orderAllAsRead (context: ImportContext): Promise<void> {
   const { index } = context
   const { last } = index
-  for (let after = 0; after < last; after += together) {
-    index.orderAsRead({ after, upTo: after + together })
+  for (let after = 0; after < last; after += linesPerTurn) {
+    index.orderAsRead({ after, upTo: after + linesPerTurn })
     await pause(context)
   }
 }
@@ -40,12 +40,12 @@ async function orderAll (context: ImportContext): Promise<void> {
   const { index } = context
   const positions = new LineOrder(context)
   for (let after = 0; ;) {
-    const waiting = index.unordered(after, together)
+    const waiting = index.listUnordered(after, linesPerTurn)
     if (waiting.length === 0) return
-    const placing = position(waiting, context, positions)
+    const placing = computePositions(waiting, context, positions)
     let step
     do {
-      step = index.together(() => placing.next())
+      step = index.runInTransaction(() => placing.next())
       positions.note()
       await pause(context)
     } while (step.done !== true)
@@ -58,22 +58,22 @@ async function orderAll (context: ImportContext): Promise<void> {
  * Yields whenever enough lines were checked or found.
  * @returns lines on the path that can't be written, if any: the remaining lines are not ordered yet
  */
-function * position (
+function * computePositions (
   waiting: readonly number[],
   { index }: ImportContext,
   positions: LineOrder
 ): Generator<void, readonly number[] | undefined> {
-  let looked = 0
+  let checked = 0
   const isOrdered = (line: number): boolean => {
-    looked++
+    checked++
     return positions.has(line) || index.isOrdered(line)
   }
   try {
-    for (const lines of topologicalOrder(waiting, { referred: line => index.targets(line), isOrdered })) {
+    for (const lines of sortTopologically(waiting, { referred: line => index.targets(line), isOrdered })) {
       positions.add(lines)
-      if (looked < maxReferences && positions.size < together) continue
+      if (checked < maxReferences && positions.size < linesPerTurn) continue
       yield
-      looked = 0
+      checked = 0
     }
     return undefined
   } catch (error) {
@@ -93,7 +93,7 @@ class LineOrder {
 
   constructor (context: ImportContext) {
     this.#context = context
-    this.#position = context.index.nextPosition()
+    this.#position = context.index.getNextPosition()
   }
 
   get size (): number {
@@ -126,14 +126,14 @@ class LineOrder {
     }
     // They are in memory together, like one line.
     const max = Math.max(lineBytes, maxBytes)
-    return sumOf(lines, line => index.at(line).bytes) > max
+    return sumOf(lines, line => index.getLine(line).bytes) > max
       ? `The line is part of a reference cycle whose lines together have more than ${max} bytes. Send smaller records, or remove some of the references.`
       : undefined
   }
 
   /** Writes the positions to the index. */
   note (): void {
-    this.#context.index.order([...this.#next].map(([line, place]) => ({ line, ...place })))
+    this.#context.index.order([...this.#next].map(([line, slot]) => ({ line, ...slot })))
     this.#next.clear()
     fail(this.#context, this.#failed)
     this.#failed.clear()
@@ -149,7 +149,7 @@ function fail (context: ImportContext, lines: Iterable<readonly [number, string]
   recordOutcomes(
     context,
     [...lines].map(([line, message]) =>
-      failedOutcome(context, { line, type: context.index.typeOf(line) }, new Failure('VALIDATION_ERROR', { message }))
+      buildFailedOutcome(context, { line, type: context.index.getType(line) }, new Failure('VALIDATION_ERROR', { message }))
     )
   )
 }
@@ -174,7 +174,7 @@ interface Visit {
 }
 
 /** Limits that bound memory: lines on the path of references that are followed, and the references of those lines. */
-const deepest = 20_000
+const maxPathLength = 20_000
 const maxFollowed = 100_000
 
 /** Chains of references that are too long to order in bounded memory. */
@@ -190,21 +190,21 @@ export class TooDeep extends Error {
  * Depth-first search and linear graph algorithms, 1972; only the path from the current line is in memory.
  * @throws {TooDeep}
  */
-export function * topologicalOrder (
+export function * sortTopologically (
   lines: readonly number[],
   { referred, isOrdered }: References
 ): Generator<ReferenceCycle> {
-  for (const line of lines) if (!isOrdered(line)) yield * from(line, { referred, isOrdered })
+  for (const line of lines) if (!isOrdered(line)) yield * visitFrom(line, { referred, isOrdered })
 }
 
-function * from (first: number, { referred, isOrdered }: References): Generator<ReferenceCycle> {
+function * visitFrom (first: number, { referred, isOrdered }: References): Generator<ReferenceCycle> {
   const visits = new Map<number, Visit>()
   const path: Visit[] = []
   const open: number[] = []
   let number = 0
   let followed = 0
   const enter = (line: number): void => {
-    if (visits.size >= deepest || followed >= maxFollowed) throw new TooDeep([...visits.keys()])
+    if (visits.size >= maxPathLength || followed >= maxFollowed) throw new TooDeep([...visits.keys()])
     const visit: Visit = { line, number, lowest: number++, targets: referred(line), next: 0 }
     visits.set(line, visit)
     followed += visit.targets.length
@@ -225,11 +225,11 @@ function * from (first: number, { referred, isOrdered }: References): Generator<
     const before = path.at(-1)
     if (before !== undefined) before.lowest = Math.min(before.lowest, visit.lowest)
     if (visit.lowest !== visit.number) continue
-    const together = open.splice(open.lastIndexOf(visit.line))
-    for (const line of together) {
+    const component = open.splice(open.lastIndexOf(visit.line))
+    for (const line of component) {
       followed -= visits.get(line)!.targets.length
       visits.delete(line)
     }
-    yield together.sort((a, b) => a - b)
+    yield component.sort((a, b) => a - b)
   }
 }

@@ -20,7 +20,7 @@ const firstWaitMs = 100
 /** Adapts the write rate to what the datastore can take. */
 export class Throttle {
   readonly #parallelism = new Parallelism()
-  readonly #turns = pLimit(this.#parallelism.limit)
+  readonly #limiter = pLimit(this.#parallelism.limit)
   #lines = maxLines
   readonly #conflicts = new Map<number, number>()
   /** When the current errors began, by the monotonic clock. */
@@ -38,7 +38,7 @@ export class Throttle {
 
   /** Sends a transaction when the limit permits. */
   async turn<T>(send: () => Promise<T>): Promise<T> {
-    return await this.#turns(send)
+    return await this.#limiter(send)
   }
 
   /** The current limits of one transaction. */
@@ -47,15 +47,15 @@ export class Throttle {
   }
 
   /** @param lines that were stored together */
-  succeeded (lines: number): void {
+  recordSuccess (lines: number): void {
     this.#failingSince = undefined
-    this.#parallelism.succeeded(lines, performance.now())
-    this.#turns.concurrency = this.limit
+    this.#parallelism.recordSuccess(lines, performance.now())
+    this.#limiter.concurrency = this.limit
     this.#lines = Math.min(maxLines, Math.ceil(this.#lines * 1.25))
   }
 
   /** A transaction was refused for one of its lines: a smaller one affects fewer other lines. */
-  refused (): void {
+  recordRejection (): void {
     this.#lines = Math.max(minLines, Math.floor(this.#lines / 2))
   }
 
@@ -74,11 +74,11 @@ export class Throttle {
     const now = performance.now()
     this.#failingSince ??= now
     if (now - this.#failingSince > timeoutMs) throw error
-    this.#parallelism.pushedBack()
-    this.#turns.concurrency = this.limit
-    this.refused()
-    const request = Number(error.headers['retry-after'] ?? 0) * 1_000
-    await pause(Math.min(maxWaitMs, Math.max(request, firstWaitMs * 2 ** Math.min(tries - 1, 10))), undefined, {
+    this.#parallelism.recordError()
+    this.#limiter.concurrency = this.limit
+    this.recordRejection()
+    const retryAfterMs = Number(error.headers['retry-after'] ?? 0) * 1_000
+    await pause(Math.min(maxWaitMs, Math.max(retryAfterMs, firstWaitMs * 2 ** Math.min(tries - 1, 10))), undefined, {
       signal
     })
   }
@@ -89,23 +89,23 @@ const maxParallel = 8
 const firstParallel = 2
 
 /** How many requests it measures before it decides: so many per concurrent request, and the minimum. */
-const lookedAtOfEach = 3
-const minLookedAt = 9
+const samplesPerRequest = 3
+const minSamples = 9
 
 /** For how many measurements the limit stays unchanged after a trial without gain: at first, and at most. */
 const minRest = 4
 const maxRest = 32
 
 /** A change of the rate by this share starts a new trial soon. */
-const muchChanged = 0.3
+const significantChange = 0.3
 
 /** The minimum gain of one request more, and the maximum loss of one less, as shares of the rate. */
-const worthMore = 0.1
-const worthLess = 0.05
+const minGain = 0.1
+const maxLoss = 0.05
 
 /** A trial ends after this many requests if its rate is below this share of the best one. */
-const minOfTry = 3
-const clearlyWorse = 0.8
+const minTrialSamples = 3
+const abortRatio = 0.8
 
 /**
  * Finds the number of concurrent requests: the fewest that reach the maximum rate. More would not be faster, and would
@@ -123,7 +123,7 @@ export class Parallelism {
   #step: 1 | -1 = 1
   #rest = 0
   #nextRest = minRest
-  #look = newLook()
+  #measurement = createMeasurement()
 
   get limit (): number {
     return this.#limit
@@ -133,67 +133,69 @@ export class Parallelism {
    * @param records number of records stored together
    * @param at when that ended, in milliseconds of a monotonic clock
    */
-  succeeded (records: number, at: number): void {
-    const look = this.#look
+  recordSuccess (records: number, at: number): void {
+    const look = this.#measurement
     look.ended++
     // The first requests began under another limit.
     if (look.ended <= this.#limit) look.since = at
     else look.records += records
     const rate = look.records / Math.max(at - look.since, 1)
     const isUseless =
-      this.#limit !== this.#best && look.ended >= this.#limit + minOfTry && rate < this.#rate * clearlyWorse
-    if (isUseless || look.ended >= this.#limit + Math.max(lookedAtOfEach * this.#limit, minLookedAt)) this.#judge(rate)
-  }
-
-  /** The datastore had an error: halves the limit. */
-  pushedBack (): void {
-    this.#best = within(Math.floor(this.#limit / 2))
-    this.#step = 1
-    this.#rest = this.#nextRest = minRest
-    this.#set(this.#best)
-  }
-
-  #judge (rate: number): void {
-    if (this.#limit === this.#best) {
-      this.#goOn(rate)
-    } else if (rate > this.#rate * (this.#step === 1 ? 1 + Math.min(worthMore, 1 / (2 * this.#best)) : 1 - worthLess)) {
-      this.#best = this.#limit
-      this.#rate = rate
-      this.#nextRest = minRest
-      this.#try()
-    } else {
-      this.#turn()
-      this.#rest = this.#nextRest
-      this.#nextRest = Math.min(maxRest, this.#nextRest * 2)
-      this.#set(this.#best)
+      this.#limit !== this.#best && look.ended >= this.#limit + minTrialSamples && rate < this.#rate * abortRatio
+    if (isUseless || look.ended >= this.#limit + Math.max(samplesPerRequest * this.#limit, minSamples)) {
+      this.#decide(rate)
     }
   }
 
-  #goOn (rate: number): void {
-    if (this.#rate > 0 && Math.abs(rate / this.#rate - 1) > muchChanged) {
+  /** The datastore had an error: halves the limit. */
+  recordError (): void {
+    this.#best = clampLimit(Math.floor(this.#limit / 2))
+    this.#step = 1
+    this.#rest = this.#nextRest = minRest
+    this.#setLimit(this.#best)
+  }
+
+  #decide (rate: number): void {
+    if (this.#limit === this.#best) {
+      this.#continueAtBest(rate)
+    } else if (rate > this.#rate * (this.#step === 1 ? 1 + Math.min(minGain, 1 / (2 * this.#best)) : 1 - maxLoss)) {
+      this.#best = this.#limit
+      this.#rate = rate
+      this.#nextRest = minRest
+      this.#startTrial()
+    } else {
+      this.#reverseStep()
+      this.#rest = this.#nextRest
+      this.#nextRest = Math.min(maxRest, this.#nextRest * 2)
+      this.#setLimit(this.#best)
+    }
+  }
+
+  #continueAtBest (rate: number): void {
+    if (this.#rate > 0 && Math.abs(rate / this.#rate - 1) > significantChange) {
       this.#rest = Math.min(this.#rest, 1)
       this.#nextRest = minRest
     }
     this.#rate = rate
-    if (this.#rest-- > 0) this.#set(this.#best)
-    else this.#try()
+    if (this.#rest-- > 0) this.#setLimit(this.#best)
+    else this.#startTrial()
   }
 
-  #try (): void {
-    if (within(this.#best + this.#step) === this.#best) this.#turn()
-    this.#set(this.#best + this.#step)
+  #startTrial (): void {
+    if (clampLimit(this.#best + this.#step) === this.#best) this.#reverseStep()
+    this.#setLimit(this.#best + this.#step)
   }
 
-  #turn (): void {
+  #reverseStep (): void {
     this.#step = this.#step === 1 ? -1 : 1
   }
 
-  #set (limit: number): void {
+  #setLimit (limit: number): void {
     this.#limit = limit
-    this.#look = newLook()
+    this.#measurement = createMeasurement()
   }
 }
 
-const newLook = () => ({ ended: 0, records: 0, since: 0 })
+const createMeasurement = () => ({ ended: 0, records: 0, since: 0 })
 
-const within = (limit: number): number => Math.max(1, Math.min(maxParallel, limit))
+const clampLimit = (limit: number): number => Math.max(1, Math.min(maxParallel, limit))

@@ -1,28 +1,28 @@
 import { setImmediate as breathe } from 'node:timers/promises'
-import { failureOf } from '../../envelope/error-handlers.js'
+import { toFailure } from '../../envelope/error-handlers.js'
 import type { Issue } from '../../envelope/failures.js'
 import { parseStored } from '../../json/json.js'
 import type { QuotaReservation } from '../../limits/record-quota.js'
 import { deepEqual } from '../../mappings/core/element.js'
-import { lossWarnings } from '../../mappings/core/losses.js'
+import { listLossWarnings } from '../../mappings/core/losses.js'
 import type { Mapping } from '../../mappings/core/mapping.js'
-import { warningsOf } from '../../mappings/core/validate.js'
+import { listRuleWarnings } from '../../mappings/core/validate.js'
 import type { FhirResource, StoredResource } from '../../mappings/fhir.js'
-import { changedFields, changeRecord, echoWarnings } from '../../record-input/changed-record.js'
-import { buildResource, completedValues } from '../../record-input/new-record.js'
+import { computeChangedFields, changeRecord, buildEchoWarnings } from '../../record-input/changed-record.js'
+import { buildResource, listCompletionWarnings } from '../../record-input/new-record.js'
 import { resolveCanonicals } from '../../record-input/references.js'
 import type { TaggedRecord } from '../../tenant-guard/import/import-store.js'
 import { resolveLinks, type Targets } from '../../tenant-guard/import/resolve-links.js'
 import { isAppendOnly, unchangeable } from '../../tenant-guard/policy.js'
 import { corruptFile } from '../storage/storage-errors.js'
 import type { DraftedLine, FhirDraft, SimpleDraft } from './drafts.js'
-import { targetsOf, type Target } from './existing-records.js'
-import { createContext, failedOutcome, type ImportContext, type LineOutcome } from './import-context.js'
+import { findTargets, type Target } from './existing-records.js'
+import { createContext, buildFailedOutcome, type ImportContext, type LineOutcome } from './import-context.js'
 import { states, type IndexedLine, type LineAction } from './index-rows.js'
-import { idOf, type Identity } from './line-ids.js'
+import { toRecordId, type Identity } from './line-ids.js'
 import { createWarnings } from './record.js'
 import { hasCanonicalIds, lookUpNames, resolveTargets } from './references.js'
-import { warned, type ResultStatus } from './result.js'
+import { toResultWarnings, type ResultStatus } from './result.js'
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -52,8 +52,8 @@ interface Known {
  * Maximum number of lines, and of their bytes, that are prepared before other requests are served; the bytes bound the
  * references.
  */
-const atOnce = 50
-const bytesAtOnce = 131_072
+const maxLinesPerStep = 50
+const maxBytesPerStep = 131_072
 
 /** Prepares the lines that have a reservation for writing; those that need no writing, or fail, have ended already. */
 export async function prepareAll (
@@ -64,13 +64,15 @@ export async function prepareAll (
   const drafted = await context.drafts.read(lines.filter(({ line }) => reservations.has(line)))
   await lookUpNames(context, drafted.map(({ draft }) => draft).filter(draft => draft.template === undefined))
   const found = context.request.dryRun
-    ? new Map(drafted.map(({ line: { line, identity } }) => [line, { id: idOf(identity), before: undefined }]))
-    : await targetsOf(context, drafted)
-  const known: Known = { found, names: namesIn(drafted, found), reservations }
+    ? new Map(drafted.map(({ line: { line, identity } }) => [line, { id: toRecordId(identity), before: undefined }]))
+    : await findTargets(context, drafted)
+  const known: Known = { found, names: mapNamesToIds(drafted, found), reservations }
   const open: Entry[] = []
   const ended: LineOutcome[] = []
-  for (const some of stepsOf(drafted)) {
-    for (const one of await Promise.all(context.index.together(() => some.map(one => prepare(context, one, known))))) {
+  for (const some of splitIntoSteps(drafted)) {
+    for (const one of await Promise.all(
+      context.index.runInTransaction(() => some.map(one => prepare(context, one, known)))
+    )) {
       if ('result' in one) ended.push(one)
       else open.push(one)
     }
@@ -79,13 +81,13 @@ export async function prepareAll (
   return { open, ended }
 }
 
-function * stepsOf (lines: readonly DraftedLine[]): Generator<readonly DraftedLine[]> {
+function * splitIntoSteps (lines: readonly DraftedLine[]): Generator<readonly DraftedLine[]> {
   let step: DraftedLine[] = []
   let bytes = 0
   for (const drafted of lines) {
     step.push(drafted)
     bytes += drafted.line.bytes
-    if (step.length < atOnce && bytes < bytesAtOnce) continue
+    if (step.length < maxLinesPerStep && bytes < maxBytesPerStep) continue
     yield step
     step = []
     bytes = 0
@@ -94,7 +96,7 @@ function * stepsOf (lines: readonly DraftedLine[]): Generator<readonly DraftedLi
 }
 
 /** The id under which a line is or will be stored; undefined if unknown. */
-function storedId (
+function getStoredId (
   { index, seal, request }: ImportContext,
   { line, state, plan, identity }: IndexedLine,
   found: Known['found']
@@ -102,21 +104,21 @@ function storedId (
   const id = found.get(line)?.id
   if (id !== undefined || state !== states.done) return id
   // Decrypting each result would take most of the time for a line with many references.
-  return request.dryRun || plan === 'created' ? idOf(identity) : seal.open(line, index.result(line)).id
+  return request.dryRun || plan === 'created' ? toRecordId(identity) : seal.open(line, index.getResult(line)).id
 }
 
 async function prepare (context: ImportContext, drafted: DraftedLine, known: Known): Promise<Entry | LineOutcome> {
   const { line, draft: { type, name, mapping } } = drafted
   const reservation = known.reservations.get(line.line)
   const target = known.found.get(line.line)!
-  const ended = (
+  const toOutcome = (
     status: Exclude<ResultStatus, 'pending' | 'failed'>,
     id?: string,
     warnings: readonly Issue[] = []
   ): LineOutcome => ({
     line: line.line,
     type,
-    result: { status, ...(id !== undefined && { id }), ...warned(warnings) },
+    result: { status, ...(id !== undefined && { id }), ...toResultWarnings(warnings) },
     status: 200,
     interaction: status === 'created' ? 'create' : 'update',
     reservation
@@ -125,12 +127,12 @@ async function prepare (context: ImportContext, drafted: DraftedLine, known: Kno
   // An earlier run of this job was interrupted after it wrote the line: the record is as that run wrote it, or was
   // changed since.
   if (isThere && line.plan === 'created') {
-    return ended('created', target.id, warningsAgain(context, drafted, target.before!))
+    return toOutcome('created', target.id, recomputeWarnings(context, drafted, target.before!))
   }
-  if (isThere && name === undefined) return ended('unchanged', target.id)
+  if (isThere && name === undefined) return toOutcome('unchanged', target.id)
   try {
-    const done = await prepareLine(context, drafted, { ...target, targets: targetsIn(context, drafted, known) })
-    if (done.record === undefined) return ended(line.plan ?? 'unchanged', target.id, done.warnings)
+    const done = await prepareLine(context, drafted, { ...target, targets: buildTargets(context, drafted, known) })
+    if (done.record === undefined) return toOutcome(line.plan ?? 'unchanged', target.id, done.warnings)
     return {
       line,
       mapping,
@@ -141,27 +143,29 @@ async function prepare (context: ImportContext, drafted: DraftedLine, known: Kno
       reservation
     }
   } catch (error) {
-    const failure = failureOf(error)
+    const failure = toFailure(error)
     if (failure.status >= 500) throw error
-    return failedOutcome(context, { line: line.line, type, reservation }, failure)
+    return buildFailedOutcome(context, { line: line.line, type, reservation }, failure)
   }
 }
 
 /** The warnings of a line that is stored: those of its content, since what the datastore made of it is not known. */
-function warningsAgain (context: ImportContext, { line, draft }: DraftedLine, stored: FhirResource): readonly Issue[] {
-  return draft.mapping === undefined ? [] : createWarnings(draft, fieldsOf(context, line, draft), stored)
+function recomputeWarnings (
+  context: ImportContext, { line, draft }: DraftedLine, stored: FhirResource
+): readonly Issue[] {
+  return draft.mapping === undefined ? [] : createWarnings(draft, completeFields(context, line, draft), stored)
 }
 
 /** The ids of the lines that a line refers to: lines written together with it, and stored lines. */
-function targetsIn (context: ImportContext, { line }: DraftedLine, { found, names }: Known): Targets {
+function buildTargets (context: ImportContext, { line }: DraftedLine, { found, names }: Known): Targets {
   const others = new Map<string, string>()
   for (const other of context.index.referred(line.line)) {
-    const id = found.has(other.line) ? undefined : storedId(context, other, found)
+    const id = found.has(other.line) ? undefined : getStoredId(context, other, found)
     if (id !== undefined) others.set(other.identity, id)
   }
-  const storedAs = (identity: Identity, name: string): string | undefined => {
+  const resolveIdentity = (identity: Identity, name: string): string | undefined => {
     const id = others.get(identity)
-    if (id !== undefined && id !== idOf(identity) && id !== name) {
+    if (id !== undefined && id !== toRecordId(identity) && id !== name) {
       throw corruptFile('a line has the name of another line')
     }
     return id
@@ -170,14 +174,15 @@ function targetsIn (context: ImportContext, { line }: DraftedLine, { found, name
     get: record => {
       const [type, name] = record.split('/') as [string, string]
       const id =
-        names.get(record) ?? (others.size === 0 ? undefined : storedAs(context.identities.ofName(type, name), name))
+        names.get(record) ??
+        (others.size === 0 ? undefined : resolveIdentity(context.identities.deriveFromName(type, name), name))
       return id === undefined ? undefined : `${type}/${id}`
     }
   }
 }
 
 /** The ids of lines by name, as others refer to them: `Patient/p1`. */
-function namesIn (lines: readonly DraftedLine[], found: Known['found']): ReadonlyMap<string, string> {
+function mapNamesToIds (lines: readonly DraftedLine[], found: Known['found']): ReadonlyMap<string, string> {
   return new Map(
     lines.flatMap(({ line: { line }, draft: { type, name } }) =>
       name === undefined ? [] : [[`${type}/${name}`, found.get(line)!.id] as const]
@@ -208,7 +213,7 @@ async function prepareLine (
   if (draft.mapping === undefined) return replaceRecord(draft, target)
   const { id, before, targets } = target
   if (before !== undefined) return await updateRecord(context, draft, { before, targets })
-  return await createRecord(context, draft, { id, fields: fieldsOf(context, line, draft), targets })
+  return await createRecord(context, draft, { id, fields: completeFields(context, line, draft), targets })
 }
 
 /** @throws {Failure} METHOD_NOT_ALLOWED for a line that would change evidence, and not for one that was sent before */
@@ -218,14 +223,16 @@ function replaceRecord (
 ): Prepared {
   const record = template.fill({ id, targets })
   if (before === undefined || !isAppendOnly(type)) return { record, fields: {}, warnings }
-  if (!deepEqual(contentOf(parseStored(record.text) as FhirResource), contentOf(before))) throw unchangeable()
+  if (!deepEqual(withoutIdentity(parseStored(record.text) as FhirResource), withoutIdentity(before))) {
+    throw unchangeable()
+  }
   return { record: undefined, fields: {}, warnings: [] }
 }
 
-const contentOf = ({ id: _, meta: __, ...content }: FhirResource): unknown => content
+const withoutIdentity = ({ id: _, meta: __, ...content }: FhirResource): unknown => content
 
 /** The fields of a line in the simple form with the defaults of a new record, as they were checked. */
-function fieldsOf (context: ImportContext, line: IndexedLine, { mapping, body }: SimpleDraft): Fields {
+function completeFields (context: ImportContext, line: IndexedLine, { mapping, body }: SimpleDraft): Fields {
   return mapping.withDefaults(body, createContext(context, line.identity))
 }
 
@@ -240,7 +247,7 @@ async function createRecord (
   if (template !== undefined && resolved === fields) return { record: template.fill({ id, targets }), fields, warnings }
   const resource = buildResource(mapping, resolved)
   return {
-    record: context.store.stamped({ type: mapping.type, id, resource, targets }),
+    record: context.store.tagRecord({ type: mapping.type, id, resource, targets }),
     fields: resolved,
     warnings: createWarnings(draft, resolved, resource)
   }
@@ -251,29 +258,29 @@ async function updateRecord (
   { mapping, body, wasRead }: SimpleDraft,
   { before, targets }: { readonly before: StoredResource, readonly targets: Targets }
 ): Promise<Prepared> {
-  const shown = mapping.present(before)
-  const { versionId, updatedAt } = shown
+  const presented = mapping.present(before)
+  const { versionId, updatedAt } = presented
   const read = { ...(versionId !== undefined && { versionId }), ...(updatedAt !== undefined && { updatedAt }) }
-  const change = changedFields(mapping, wasRead === true ? { ...body, ...read } : body, shown)
+  const change = computeChangedFields(mapping, wasRead === true ? { ...body, ...read } : body, presented)
   const fields = await resolveFields(context, mapping, { fields: change.changed, targets })
   const patched: FhirResource = changeRecord(mapping, before, { ...change, changed: fields })
   // Resolved immediately, since the result may equal the stored record.
   const { type } = mapping
   const { id } = before
   const { resource } = resolveLinks(
-    { resource: patched, links: context.store.checked({ type, id, resource: patched, before }).links },
+    { resource: patched, links: context.store.checkRecord({ type, id, resource: patched, before }).links },
     targets
   )
   const warnings = [
-    ...completedValues(mapping, change.changed),
-    ...lossWarnings(mapping, before, resource),
-    ...echoWarnings(mapping, change, resource),
-    ...warningsOf(mapping, resource)
+    ...listCompletionWarnings(mapping, change.changed),
+    ...listLossWarnings(mapping, before, resource),
+    ...buildEchoWarnings(mapping, change, resource),
+    ...listRuleWarnings(mapping, resource)
   ]
   if (deepEqual(resource, before)) return { record: undefined, fields, warnings }
   if (isAppendOnly(type)) throw unchangeable()
   const version = before.meta.versionId
-  const record = context.store.stamped({ type, id, resource, before, ...(version !== undefined && { version }) })
+  const record = context.store.tagRecord({ type, id, resource, before, ...(version !== undefined && { version }) })
   return { record, fields, warnings }
 }
 

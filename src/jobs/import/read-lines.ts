@@ -1,5 +1,5 @@
 import { setImmediate as breathe } from 'node:timers/promises'
-import { failureOf } from '../../envelope/error-handlers.js'
+import { toFailure } from '../../envelope/error-handlers.js'
 import { Failure, fieldIssue } from '../../envelope/failures.js'
 import type { FhirElement } from '../../mappings/fhir.js'
 import { canonicalJson } from '../../mappings/core/canonical-json.js'
@@ -9,7 +9,7 @@ import type { QuotaReservation, RecordUse } from '../../limits/record-quota.js'
 import type { CheckedRecord } from '../../tenant-guard/import/import-store.js'
 import {
   recordUsage,
-  exceededIn,
+  toQuotaFailure,
   refund,
   inputFile,
   createContext,
@@ -17,15 +17,15 @@ import {
 } from './import-context.js'
 import type { Draft } from './drafts.js'
 import type { NewLine } from './index-rows.js'
-import { idOf, type Identity } from './line-ids.js'
-import { isBlank, linesOf, withoutBom, type RawLine } from './lines.js'
+import { toRecordId, type Identity } from './line-ids.js'
+import { isBlank, splitLines, withoutBom, type RawLine } from './lines.js'
 import { maxBytes, maxLines, maxReferences } from './pace.js'
-import { CarrierLine, createdContent, createWarnings, readRecord, type LineRecord } from './record.js'
-import { dependsOnStored, referredBy } from './references.js'
-import { failed } from './result.js'
+import { CarrierLine, buildNewContent, createWarnings, readRecord, type LineRecord } from './record.js'
+import { dependsOnStored, findReferredRecords } from './references.js'
+import { toFailedResult } from './result.js'
 
 /** How long to work before other requests are served, in milliseconds. */
-const breath = 8
+const maxTurnMs = 8
 
 /**
  * Reads every line of the input once: validates it like a create of its form, and stores its draft, its identity and
@@ -33,11 +33,11 @@ const breath = 8
  */
 export async function * readLines (context: ImportContext): AsyncGenerator<void> {
   const { index, work, input, signal, lineBytes } = context
-  const from = index.next()
+  const from = index.getReadPosition()
   let part = new Part(context)
   let last = performance.now()
   try {
-    for await (const lines of linesOf(
+    for await (const lines of splitLines(
       work.files.read(inputFile, { start: from.at, end: input.bytes, state: input }),
       from,
       lineBytes
@@ -46,16 +46,16 @@ export async function * readLines (context: ImportContext): AsyncGenerator<void>
         part.add(line)
         if (part.isFull) {
           await work.files.requireRoom()
-          part = part.toPart()
+          part = part.flush()
           yield
         }
-        if (performance.now() - last < breath) continue
+        if (performance.now() - last < maxTurnMs) continue
         await breathe()
         signal.throwIfAborted()
         last = performance.now()
       }
     }
-    part.toPart()
+    part.flush()
   } finally {
     part.refund()
   }
@@ -75,7 +75,7 @@ class Part {
   readonly #lines: NewLine[] = []
   /** Sealed immediately, since bytes cost the garbage collector next to nothing. */
   readonly #drafts = new Map<number, Buffer>()
-  readonly #twins = new Map<Identity, number>()
+  readonly #duplicateCounts = new Map<Identity, number>()
   readonly #uses: RecordUse[] = []
   #bytes = 0
   #references = 0
@@ -100,9 +100,9 @@ class Part {
     try {
       record = this.#read({ line, at, content })
       requireWritable(this.#context.work.job.owner, record)
-      identity = this.#identityOf(record)
+      identity = this.#deriveIdentity(record)
       const made = this.#check(record, identity)
-      const { targets, alternatives } = this.#targetsOf(record, made)
+      const { targets, alternatives } = this.#collectTargets(record, made)
       const read = { line, at, bytes, type: record.type, identity }
       this.#drafts.set(line, this.#context.drafts.seal(read, toDraft(record, made)))
       this.#references += targets.size
@@ -115,7 +115,7 @@ class Part {
         ...(record && { type: record.type }),
         ...(identity && { identity }),
         refersTo: [],
-        failure: this.#failure(line, record?.type, error)
+        failure: this.#sealFailure(line, record?.type, error)
       })
     }
   }
@@ -124,12 +124,14 @@ class Part {
    * Stores the drafts, adds the lines to the index, and counts those that failed once that is on disk.
    * @returns an empty part
    */
-  toPart (): Part {
+  flush (): Part {
     const { index, drafts } = this.#context
     drafts.store(this.#drafts)
-    const doubledLines = index.add(this.#lines, this.#twins, ({ line, type }) => this.#failure(line, type, doubled()))
+    const duplicateLines = index.add(this.#lines, this.#duplicateCounts, ({ line, type }) =>
+      this.#sealFailure(line, type, duplicateId())
+    )
     recordUsage(this.#context, this.#uses.splice(0))
-    drafts.drop(doubledLines)
+    drafts.drop(duplicateLines)
     return new Part(this.#context)
   }
 
@@ -143,48 +145,48 @@ class Part {
     if (content === undefined) {
       throw new Failure('PAYLOAD_TOO_LARGE', { message: `A line can have at most ${lineBytes} bytes.` })
     }
-    return readRecord(withoutBom(line, content), { type: index.typeAt(at) ?? request.type, fhirBase })
+    return readRecord(withoutBom(line, content), { type: index.findTypeAt(at) ?? request.type, fhirBase })
   }
 
-  #identityOf ({ type, name, body }: LineRecord): Identity {
+  #deriveIdentity ({ type, name, body }: LineRecord): Identity {
     const { identities, index } = this.#context
-    if (name !== undefined) return identities.ofName(type, name)
-    const content = identities.ofContent(type, canonicalJson(body))
-    const before = this.#twins.get(content) ?? index.twins(content)
-    this.#twins.set(content, before + 1)
-    return identities.ofTwin(content, before)
+    if (name !== undefined) return identities.deriveFromName(type, name)
+    const content = identities.deriveFromContent(type, canonicalJson(body))
+    const before = this.#duplicateCounts.get(content) ?? index.countDuplicates(content)
+    this.#duplicateCounts.set(content, before + 1)
+    return identities.deriveForDuplicate(content, before)
   }
 
   #check (record: LineRecord, identity: Identity): NewRecord {
-    const { resource, fields } = createdContent(record, createContext(this.#context, identity))
-    const checked = this.#context.store.checked({ type: record.type, id: idOf(identity), resource })
+    const { resource, fields } = buildNewContent(record, createContext(this.#context, identity))
+    const checked = this.#context.store.checkRecord({ type: record.type, id: toRecordId(identity), resource })
     return { fields, warnings: createWarnings(record, fields, resource), checked }
   }
 
   /** The identities of the records that a line refers to, by the line's own references. */
-  #targetsOf (
+  #collectTargets (
     { mapping }: LineRecord,
     { fields, checked: { links } }: NewRecord
   ): { readonly targets: ReadonlyMap<string, Identity> } & Pick<NewLine, 'alternatives'> {
     const { identities } = this.#context
-    const { records, bareIds } = referredBy(links, mapping, fields)
+    const { records, bareIds } = findReferredRecords(links, mapping, fields)
     if (records.size > maxReferences) {
       throw new Failure('VALIDATION_ERROR', {
         message: `A line can refer to at most ${maxReferences} other records. Split the record.`
       })
     }
-    const targets = new Map([...records].map(record => [record, identities.ofRecord(record)]))
+    const targets = new Map([...records].map(record => [record, identities.deriveFromReference(record)]))
     const alternatives = bareIds.map(({ reference, others, isName }) => ({
-      ...(!isName && { main: targets.get(reference) ?? identities.ofRecord(reference) }),
-      others: () => others.map(other => identities.ofRecord(other))
+      ...(!isName && { main: targets.get(reference) ?? identities.deriveFromReference(reference) }),
+      others: () => others.map(other => identities.deriveFromReference(other))
     }))
     return { targets, alternatives }
   }
 
   /** The failure of a line, encrypted; it counts as the same record in a single request would. */
-  #failure (line: number, type: string | undefined, error: unknown): Buffer {
+  #sealFailure (line: number, type: string | undefined, error: unknown): Buffer {
     const { seal, quota, work, request } = this.#context
-    let failure = failureOf(error)
+    let failure = toFailure(error)
     if (failure.status >= 500) {
       work.log.error({ code: failure.code, err: failure.cause }, 'a line of an import could not be read')
     }
@@ -192,12 +194,12 @@ class Part {
     try {
       if (!(error instanceof CarrierLine) && !request.dryRun) reservation = quota.take()
     } catch (exceeded) {
-      failure = exceededIn(exceeded)
+      failure = toQuotaFailure(exceeded)
     }
     if (reservation !== undefined) {
       this.#uses.push({ reservation, type: type ?? 'other', interaction: 'create', status: failure.status })
     }
-    return seal.close(line, failed(failure))
+    return seal.close(line, toFailedResult(failure))
   }
 }
 
@@ -215,6 +217,6 @@ function requireWritable ({ scopes }: Pick<JobOwner, 'scopes'>, { type, mapping 
   requireScope({ scopes }, 'write', mapping === undefined ? { fhirType: type } : { resource: mapping.path })
 }
 
-function doubled (): Failure {
+function duplicateId (): Failure {
   return new Failure('VALIDATION_ERROR', { issues: [fieldIssue('id', 'an earlier line has the same id', 'duplicate')] })
 }

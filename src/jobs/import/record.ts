@@ -5,10 +5,10 @@ import { isSubsetted, type FhirElement, type FhirResource } from '../../mappings
 import type { CreateContext } from '../../mappings/core/element.js'
 import { identityFields, type Mapping } from '../../mappings/core/mapping.js'
 import { isElement } from '../../mappings/core/path.js'
-import { warningsOf } from '../../mappings/core/validate.js'
+import { listRuleWarnings } from '../../mappings/core/validate.js'
 import { mappings } from '../../mappings/registry.js'
 import { wasRead } from '../../record-input/changed-record.js'
-import { validateCreate, buildResource, completedValues } from '../../record-input/new-record.js'
+import { validateCreate, buildResource, listCompletionWarnings } from '../../record-input/new-record.js'
 import { isId } from '../../fhir/names.js'
 import { isTenantType } from '../../fhir/resource-types.js'
 import { relativizeReferences } from '../../tenant-guard/writes/own-references.js'
@@ -38,25 +38,31 @@ interface Reading {
 export function readRecord (content: Uint8Array, { type, fhirBase }: Reading): LineRecord {
   const body = parseBody(content)
   if (!isElement(body)) throw new Failure('BAD_REQUEST', { message: 'Each line must be one JSON object.' })
-  const own = body.resourceType === undefined ? type : ownType(body.resourceType)
+  const own = body.resourceType === undefined ? type : parseType(body.resourceType)
   // A collection is a record of its own only where the client does not say that the lines are of another type.
   if (isOfRequests(body) || (own === 'Bundle' && type !== undefined && type !== own)) throw new CarrierLine()
-  if (own === undefined) throw invalid('resourceType', 'is required, either on the line or for the whole import')
+  if (own === undefined) throw invalidField('resourceType', 'is required, either on the line or for the whole import')
   if (!isTenantType(own)) {
-    throw invalid('resourceType', 'is not an R4 type whose records can belong to one organization')
+    throw invalidField('resourceType', 'is not an R4 type whose records can belong to one organization')
   }
   const named = nameOf(body.id)
   const mapping =
     body.resourceType === undefined || wasRead(body) ? mappings.find(mapping => mapping.type === own) : undefined
   if (mapping !== undefined) {
-    return { type: own, ...named, mapping, ...(wasRead(body) && { wasRead: true }), body: sentOf(mapping, body) }
+    return {
+      type: own,
+      ...named,
+      mapping,
+      ...(wasRead(body) && { wasRead: true }),
+      body: withoutReadOnlyFields(mapping, body)
+    }
   }
   if (body.resourceType === undefined) {
-    throw invalid('resourceType', 'records of this type have no simple form; send FHIR, with resourceType')
+    throw invalidField('resourceType', 'records of this type have no simple form; send FHIR, with resourceType')
   }
   // It would replace the complete record.
   if (isSubsetted(body)) {
-    throw invalid('meta.tag', 'the tag SUBSETTED marks an incomplete record; send the whole record')
+    throw invalidField('meta.tag', 'the tag SUBSETTED marks an incomplete record; send the whole record')
   }
   const { id: _, ...resource } = body
   return { type: own, ...named, body: relativizeReferences(resource, fhirBase) }
@@ -66,7 +72,7 @@ export function readRecord (content: Uint8Array, { type, fhirBase }: Reading): L
  * The resource of a new record in the simple form, and its fields with the defaults; a line of FHIR is unchanged and
  * has no fields.
  */
-export function createdContent (
+export function buildNewContent (
   { mapping, body }: LineRecord,
   createContext: CreateContext
 ): { readonly resource: FhirResource; readonly fields: FhirElement } {
@@ -81,7 +87,9 @@ export function createWarnings (
   fields: FhirElement,
   resource: FhirResource
 ): readonly Issue[] {
-  return mapping === undefined ? [] : [...completedValues(mapping, fields), ...warningsOf(mapping, resource)]
+  return mapping === undefined
+    ? []
+    : [...listCompletionWarnings(mapping, fields), ...listRuleWarnings(mapping, resource)]
 }
 
 /** A Bundle of other records; it has a result, but is not counted as a record. */
@@ -98,26 +106,26 @@ export class CarrierLine extends Failure {
   }
 }
 
-function ownType (type: unknown): string {
-  if (typeof type !== 'string') throw invalid('resourceType', 'expected an R4 type')
+function parseType (type: unknown): string {
+  if (typeof type !== 'string') throw invalidField('resourceType', 'expected an R4 type')
   return type
 }
 
 function nameOf (id: unknown): { readonly name?: string } {
   if (id === undefined) return {}
-  if (!isId(id)) throw invalid('id', 'expected 1 to 64 letters, digits, hyphens and dots')
+  if (!isId(id)) throw invalidField('id', 'expected 1 to 64 letters, digits, hyphens and dots')
   return { name: id }
 }
 
 const identityNames: ReadonlySet<string> = new Set(identityFields)
 
 /** The fields that a client may write; a response of the gateway contains others. */
-function sentOf ({ fields }: Mapping, body: FhirElement): FhirElement {
+function withoutReadOnlyFields ({ fields }: Mapping, body: FhirElement): FhirElement {
   const isOurs = (name: string): boolean =>
     identityNames.has(name) || (wasRead(body) && Object.hasOwn(fields, name) && fields[name]!.options.readOnly === true)
   return Object.fromEntries(Object.entries(body).filter(([name]) => !isOurs(name)))
 }
 
-function invalid (field: string, message: string): Failure {
+function invalidField (field: string, message: string): Failure {
   return new Failure('VALIDATION_ERROR', { issues: [fieldIssue(field, message)] })
 }

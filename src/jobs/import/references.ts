@@ -1,7 +1,7 @@
 import type { Failure } from '../../envelope/failures.js'
 import { isValidId } from '../../fhir/names.js'
 import type { Mapping } from '../../mappings/core/mapping.js'
-import { applyFound, bareIdsIn, namesIn, openAmong, type BareId } from '../../record-input/bare-ids.js'
+import { applyFound, listBareIds, listNames, listCandidates, type BareId } from '../../record-input/bare-ids.js'
 import { toFieldPath } from '../../record-input/references.js'
 import type { Targets } from '../../tenant-guard/import/resolve-links.js'
 import { ReferenceFailure, type ReferenceSite } from '../../tenant-guard/writes/references.js'
@@ -23,7 +23,7 @@ interface Referred {
  * What a new resource refers to.
  * @throws {Failure} VALIDATION_ERROR for a reference that leads to no record
  */
-export function referredBy (
+export function findReferredRecords (
   links: readonly ReferenceSite[],
   mapping: Mapping | undefined,
   fields: Fields
@@ -32,8 +32,8 @@ export function referredBy (
   if (refused.length > 0) throw toLineFailure(mapping, fields, new ReferenceFailure(refused))
   const linked = links.map(({ record }) => record!)
   if (mapping === undefined) return { records: new Set(linked), bareIds: [] }
-  const definitions = canonicalFields(mapping).flatMap(field => candidateOf(field, fields[field.name]) ?? [])
-  const bareIds = [...bareIdsIn(mapping, fields), ...namesIn(mapping, fields)]
+  const definitions = listCanonicalFields(mapping).flatMap(field => toCandidate(field, fields[field.name]) ?? [])
+  const bareIds = [...listBareIds(mapping, fields), ...listNames(mapping, fields)]
   return { records: new Set([...linked, ...definitions]), bareIds }
 }
 
@@ -52,33 +52,33 @@ export async function resolveTargets (
   mapping: Mapping,
   { fields, targets }: { readonly fields: Fields; readonly targets: Targets }
 ): Promise<Fields> {
-  const canonicals = canonicalFields(mapping).flatMap(field => {
-    const candidate = candidateOf(field, fields[field.name])
+  const canonicals = listCanonicalFields(mapping).flatMap(field => {
+    const candidate = toCandidate(field, fields[field.name])
     const target = candidate && targets.get(candidate)
     return target === undefined ? [] : [[field.name, target.slice(target.indexOf('/') + 1)] as const]
   })
   const found = new Map<string, readonly string[]>()
   const open: string[] = []
-  for (const { reference, others } of bareIdsIn(mapping, fields)) {
+  for (const { reference, others } of listBareIds(mapping, fields)) {
     if (targets.get(reference) !== undefined) continue
     const lines = others.filter(other => targets.get(other) !== undefined)
-    const records = lines.length > 0 ? lines : bareIds.get(keyOf({ reference, others })) ?? []
+    const records = lines.length > 0 ? lines : bareIds.get(toKey({ reference, others })) ?? []
     if (records.length === 0) continue
-    found.set(keyOf({ reference, others }), records)
+    found.set(toKey({ reference, others }), records)
     if (lines.length > 0) open.push(reference)
   }
   // Most are known by now, from the look-up for all lines that are prepared together.
   await lookUpNames({ store, bareIds }, [{ mapping, body: fields }])
-  for (const name of namesIn(mapping, fields)) {
+  for (const name of listNames(mapping, fields)) {
     const lines = name.others.filter(other => targets.get(other) !== undefined)
-    const records = lines.length > 0 ? lines : bareIds.get(keyOf(name)) ?? []
-    if (records.length > 0) found.set(keyOf(name), records)
+    const records = lines.length > 0 ? lines : bareIds.get(toKey(name)) ?? []
+    if (records.length > 0) found.set(toKey(name), records)
   }
   const named = canonicals.length === 0 ? fields : { ...fields, ...Object.fromEntries(canonicals) }
   if (found.size === 0) return named
-  const stored = await store.records.ownedAmong(open)
+  const stored = await store.records.filterOwned(open)
   return applyFound(mapping, named, bareId =>
-    stored.has(bareId.reference) ? [] : found.get(keyOf(bareId)) ?? []
+    stored.has(bareId.reference) ? [] : found.get(toKey(bareId)) ?? []
   ) ?? named
 }
 
@@ -88,12 +88,12 @@ export async function lookUpNames (
   lines: ReadonlyArray<{ readonly mapping?: Mapping | undefined; readonly body?: Fields }>
 ): Promise<void> {
   const names = lines.flatMap(({ mapping, body }) =>
-    mapping === undefined || body === undefined ? [] : namesIn(mapping, mapping.named(body))
+    mapping === undefined || body === undefined ? [] : listNames(mapping, mapping.resolveAliases(body))
   )
-  const open = new Map(names.map(name => [keyOf(name), name]))
+  const open = new Map(names.map(name => [toKey(name), name]))
   for (const key of open.keys()) if (bareIds.has(key)) open.delete(key)
   if (open.size === 0) return
-  const owned = await store.records.ownedAmong(new Set(openAmong(store.records, [...open.values()])))
+  const owned = await store.records.filterOwned(new Set(listCandidates(store.records, [...open.values()])))
   for (const [key, { others }] of open) bareIds.set(key, others.filter(other => owned.has(other)))
 }
 
@@ -115,29 +115,29 @@ export async function lookUpBareIds (
   const open = lines.map(({ mapping, fields, failure }) => {
     if (mapping === undefined || !(failure instanceof ReferenceFailure)) return []
     const refused = new Set(failure.references)
-    return bareIdsIn(mapping, fields).filter(({ reference }) => refused.has(reference))
+    return listBareIds(mapping, fields).filter(({ reference }) => refused.has(reference))
   })
   if (open.every(line => line.length === 0)) return lines.map(() => false)
-  const owned = await store.records.ownedAmong(openAmong(store.records, open.flat()))
+  const owned = await store.records.filterOwned(listCandidates(store.records, open.flat()))
   for (const bareId of open.flat()) {
     const found = bareId.others.filter(other => owned.has(other))
-    if (found.length > 0) bareIds.set(keyOf(bareId), found)
+    if (found.length > 0) bareIds.set(toKey(bareId), found)
   }
   return lines.map(({ failure }, at) => {
-    const found = new Set(open[at]!.filter(bareId => bareIds.has(keyOf(bareId))).map(({ reference }) => reference))
+    const found = new Set(open[at]!.filter(bareId => bareIds.has(toKey(bareId))).map(({ reference }) => reference))
     return failure instanceof ReferenceFailure && failure.references.every(reference => found.has(reference))
   })
 }
 
-const keyOf = ({ reference, others }: Pick<BareId, 'reference' | 'others'>): string => [reference, ...others].join(' ')
+const toKey = ({ reference, others }: Pick<BareId, 'reference' | 'others'>): string => [reference, ...others].join(' ')
 
 /** Whether fields have values whose form depends on stored records: ids in the place of URLs or of names. */
 export const dependsOnStored = (mapping: Mapping, fields: Fields): boolean =>
-  hasCanonicalIds(mapping) || namesIn(mapping, fields).length > 0
+  hasCanonicalIds(mapping) || listNames(mapping, fields).length > 0
 
 /** Whether a value of these fields is resolved in a way that depends on stored records: a canonical by its id. */
 export function hasCanonicalIds (mapping: Mapping): boolean {
-  return canonicalFields(mapping).length > 0
+  return listCanonicalFields(mapping).length > 0
 }
 
 /** A field that holds a canonical, and the type of the records whose id may be sent in its place. */
@@ -145,7 +145,7 @@ interface CanonicalField { readonly name: string, readonly type: string }
 
 const known = new WeakMap<Mapping, readonly CanonicalField[]>()
 
-function canonicalFields (mapping: Mapping): readonly CanonicalField[] {
+function listCanonicalFields (mapping: Mapping): readonly CanonicalField[] {
   const fields =
     known.get(mapping) ??
     Object.entries(mapping.fields).flatMap(([name, { options: { canonicalOf: type } }]) =>
@@ -155,7 +155,7 @@ function canonicalFields (mapping: Mapping): readonly CanonicalField[] {
   return fields
 }
 
-function candidateOf ({ type }: CanonicalField, value: unknown): string | undefined {
+function toCandidate ({ type }: CanonicalField, value: unknown): string | undefined {
   if (typeof value !== 'string') return undefined
   const bare = value.startsWith(`${type}/`) ? value.slice(type.length + 1) : value
   return isValidId(bare) ? `${type}/${bare}` : undefined

@@ -24,7 +24,7 @@ export interface Result {
 const maxReported = 5
 
 /** The warnings of a result, of which there are none where nothing is to be said. */
-export function warned (warnings: readonly Issue[]): Pick<Result, 'warnings'> {
+export function toResultWarnings (warnings: readonly Issue[]): Pick<Result, 'warnings'> {
   if (warnings.length === 0) return {}
   const [first, others] = [warnings.slice(0, maxReported), warnings.length - maxReported]
   const rest: Issue[] =
@@ -33,7 +33,7 @@ export function warned (warnings: readonly Issue[]): Pick<Result, 'warnings'> {
 }
 
 /** Converts a failure to the result of a line. */
-export function failed ({ code, lastingMessage: message, issues }: Failure): Result {
+export function toFailedResult ({ code, lastingMessage: message, issues }: Failure): Result {
   const text =
     issues.length === 0
       ? message
@@ -53,16 +53,16 @@ export function failed ({ code, lastingMessage: message, issues }: Failure): Res
 /** Random nonces. Requesting many from the system at once takes as long as requesting one. */
 class Nonces {
   readonly #random = Buffer.alloc(nonceBytes * 512)
-  #at = this.#random.length
+  #position = this.#random.length
 
   /** @returns a new nonce in its own buffer */
   next (): Buffer {
-    if (this.#at === this.#random.length) {
+    if (this.#position === this.#random.length) {
       randomFillSync(this.#random)
-      this.#at = 0
+      this.#position = 0
     }
-    this.#at += nonceBytes
-    return Buffer.from(this.#random.subarray(this.#at - nonceBytes, this.#at))
+    this.#position += nonceBytes
+    return Buffer.from(this.#random.subarray(this.#position - nonceBytes, this.#position))
   }
 }
 

@@ -6,21 +6,21 @@ import Database from 'better-sqlite3'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type {} from '@fastify/accepts'
 import { Failure } from '../../envelope/failures.js'
-import { commonFailures, failuresOf } from '../../envelope/openapi-responses.js'
+import { commonFailures, buildFailureResponses } from '../../envelope/openapi-responses.js'
 import { requireNoQuery } from '../../envelope/query.js'
 import type { Job } from '../model/job.js'
-import { describeJobRoute, ndjsonContent, ndjsonTypes, ofOneJob } from '../describe-jobs.js'
-import { fileFor, requireLocalFile, type DownloadsOptions } from '../downloads.js'
-import { jobOf } from '../job-routes.js'
+import { describeJobRoute, ndjsonContent, ndjsonTypes, jobIdParameters } from '../describe-jobs.js'
+import { removeHeadersOnError, requireLocalFile, type DownloadsOptions } from '../downloads.js'
+import { requireJob } from '../job-routes.js'
 import { indexFile } from './import-job.js'
-import { checkpointOf } from './import-context.js'
+import { getImportCheckpoint } from './import-context.js'
 import { states, type ResultRow } from './index-rows.js'
 import { ResultCipher } from './result.js'
 
 type WithId = FastifyRequest<{ Params: { id: string } }>
 
 /** Lines that are sent before other requests are served. */
-const together = 200
+const linesPerTurn = 200
 
 /**
  * Maximum number of attempts to query an index that is being written, and milliseconds between them: longer in total
@@ -30,19 +30,19 @@ const maxTries = 200
 const retryMs = 25
 
 const resultsRoute = describeJobRoute({
-  ...ofOneJob,
+  ...jobIdParameters,
   operationId: 'readBulkResults',
   summary: 'Read the results of an import',
   description:
     "One result for each input line that is not blank, in input order: `line`, `status` (created, updated, unchanged, valid, failed or pending), `resourceType`, and the record's `id` or `code`, `message` and `field`. A line that was accepted with warnings has `warnings`, as `meta.warnings` of a single write, at most the first five. Lines that are still pending when the job has ended were not imported.",
   responses: {
     200: { description: 'The results so far.', content: ndjsonContent },
-    ...failuresOf([...commonFailures, 'NOT_FOUND'])
+    ...buildFailureResponses([...commonFailures, 'NOT_FOUND'])
   }
 })
 
 /** `/v1/bulk/jobs/<id>/results`: the result of each line of an import, in order, also while the import is running. */
-export async function writeResults (scope: FastifyInstance, { jobs, spool }: DownloadsOptions): Promise<void> {
+export async function importResultsRoute (scope: FastifyInstance, { jobs, spool }: DownloadsOptions): Promise<void> {
   scope.route({
     method: ['GET', 'HEAD'],
     url: '/bulk/jobs/:id/results',
@@ -52,10 +52,12 @@ export async function writeResults (scope: FastifyInstance, { jobs, spool }: Dow
     ...resultsRoute,
     handler: async (request: WithId, reply) => {
       requireNoQuery(request)
-      const job = await jobOf(jobs, request)
+      const job = await requireJob(jobs, request)
       if (job.request.kind !== 'import') throw new Failure('NOT_FOUND')
       requireLocalFile(job, spool)
-      return send(reply, job, () => Readable.from(linesOf(job, spool.of(job).path(indexFile)), { objectMode: false }))
+      return send(reply, job, () =>
+        Readable.from(streamResults(job, spool.getJobFiles(job).path(indexFile)), { objectMode: false })
+      )
     }
   })
 }
@@ -73,18 +75,18 @@ function send (reply: FastifyReply, { id }: Job, lines: () => Readable): Fastify
   })
   if (isZipped) reply.header('content-encoding', 'gzip')
   if (request.method === 'HEAD') return reply.send()
-  const file = fileFor(reply, lines())
+  const file = removeHeadersOnError(reply, lines())
   return reply.send(isZipped ? pipeline(file, createGzip(), () => {}) : file)
 }
 
 interface StateRow extends ResultRow { readonly state: number }
 
 /** One result per line of the input that is not blank, as far as the number of lines is known. */
-async function * linesOf (job: Job, path: string): AsyncGenerator<Buffer> {
-  const read = yield * linesRead(job, path)
-  const total = checkpointOf(job).input?.lines ?? 0
-  for (let last = read; last < total; last += together) {
-    const rows = Array.from({ length: Math.min(together, total - last) }, (_, at) => ({
+async function * streamResults (job: Job, path: string): AsyncGenerator<Buffer> {
+  const read = yield * streamIndexedResults(job, path)
+  const total = getImportCheckpoint(job).input?.lines ?? 0
+  for (let last = read; last < total; last += linesPerTurn) {
+    const rows = Array.from({ length: Math.min(linesPerTurn, total - last) }, (_, at) => ({
       line: last + at + 1,
       status: 'pending'
     }))
@@ -98,20 +100,20 @@ async function * linesOf (job: Job, path: string): AsyncGenerator<Buffer> {
  * blocked.
  * @returns the number of the last line
  */
-async function * linesRead ({ fileKey }: Job, path: string): AsyncGenerator<Buffer, number> {
+async function * streamIndexedResults ({ fileKey }: Job, path: string): AsyncGenerator<Buffer, number> {
   if (!existsSync(path)) return 0
   const db = new Database(path, { fileMustExist: true, timeout: 0 })
   try {
     const seal = new ResultCipher(fileKey)
-    const sql = await unlocked(() =>
+    const sql = await retryWhileLocked(() =>
       db.prepare('SELECT line, type, result, state FROM lines WHERE line > ? ORDER BY line LIMIT ?')
     )
     for (let last = 0; ;) {
-      const rows = await unlocked(() => sql.all(last, together) as StateRow[])
+      const rows = await retryWhileLocked(() => sql.all(last, linesPerTurn) as StateRow[])
       if (rows.length === 0) return last
       last = rows.at(-1)!.line
       const lines = rows.filter(({ state }) => state !== states.skipped)
-      yield Buffer.from(lines.map(row => `${printed(row, seal)}\n`).join(''))
+      yield Buffer.from(lines.map(row => `${formatResult(row, seal)}\n`).join(''))
       // A fast client would otherwise read all lines without a pause for other requests.
       await breathe()
     }
@@ -123,7 +125,7 @@ async function * linesRead ({ fileKey }: Job, path: string): AsyncGenerator<Buff
 /**
  * Queries an index until it is not locked. SQLite's own waiting would block this thread from finishing its own write.
  */
-async function unlocked<T> (run: () => T): Promise<T> {
+async function retryWhileLocked<T> (run: () => T): Promise<T> {
   for (let tries = 1; ; tries++) {
     try {
       return run()
@@ -134,7 +136,7 @@ async function unlocked<T> (run: () => T): Promise<T> {
   }
 }
 
-function printed ({ line, type, result }: ResultRow, seal: ResultCipher): string {
+function formatResult ({ line, type, result }: ResultRow, seal: ResultCipher): string {
   const { status = 'pending', ...more } = result === null ? {} : seal.open(line, result)
   return JSON.stringify({ line, status, ...type !== null && { resourceType: type }, ...more })
 }

@@ -1,19 +1,19 @@
 import type { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { Failure } from '../../envelope/failures.js'
-import { parseQuery, safeName, rawQuery, invalidParameter } from '../../envelope/query.js'
-import { inTypes, referTo } from '../../envelope/openapi-responses.js'
+import { parseQuery, toSafeName, getRawQuery, invalidParameter } from '../../envelope/query.js'
+import { buildContent, referTo } from '../../envelope/openapi-responses.js'
 import { plainTypes, refuseEncoded, requireUtf8 } from '../../envelope/body.js'
 import {
-  bulkResource, bulkResourceFor, describeJobRoute, ndjsonContent, ndjsonTypes, responsesOfStart
+  bulkResource, describeBulkResource, describeJobRoute, ndjsonContent, ndjsonTypes, describeStartResponses
 } from '../describe-jobs.js'
 import { decompress } from './decompress.js'
 import {
-  invalid,
+  invalidOption,
   maxSources,
-  sourcesIn,
+  parseSources,
   startImport,
-  typeNamed,
+  parseResourceType,
   type ImportInput,
   type StartOptions,
   type ImportOptions
@@ -26,7 +26,7 @@ interface ImportRouteOptions extends StartOptions {
 }
 
 const resourceType = {
-  ...bulkResourceFor('The resource of lines without `resourceType`.'),
+  ...describeBulkResource('The resource of lines without `resourceType`.'),
   examples: ['patients']
 }
 const dryRun = { type: 'boolean', default: false, description: 'Check everything without writing.' }
@@ -67,11 +67,11 @@ const described = describeJobRoute({
   summary: 'Import records',
   description: importDescription,
   query: {
-    resourceType: bulkResourceFor('As in the JSON body, which takes precedence.'),
+    resourceType: describeBulkResource('As in the JSON body, which takes precedence.'),
     dryRun: { ...dryRun, description: 'As in the JSON body, which takes precedence.' }
   },
-  body: { ...inTypes(plainTypes, { schema: referTo('BulkImport') }), ...ndjsonContent },
-  responses: responsesOfStart('The import has started.')
+  body: { ...buildContent(plainTypes, { schema: referTo('BulkImport') }), ...ndjsonContent },
+  responses: describeStartResponses('The import has started.')
 })
 
 /** `POST /v1/bulk/import`: NDJSON of any size, or JSON with the lines as a string or with the URLs of sources. */
@@ -101,7 +101,7 @@ export async function importRoute (scope: FastifyInstance, options: ImportRouteO
       const job = await startImport(
         options,
         request.caller,
-        isLines(request.body) ? streamed(request, request.body) : inJson(request, options)
+        isLines(request.body) ? parseStreamedInput(request, request.body) : parseJsonInput(request, options)
       )
       reply.code(202)
       return {
@@ -116,16 +116,16 @@ export async function importRoute (scope: FastifyInstance, options: ImportRouteO
 const isLines = (body: unknown): body is AsyncIterable<Buffer> =>
   typeof body === 'object' && body !== null && Symbol.asyncIterator in body
 
-function streamed (request: FastifyRequest, input: AsyncIterable<Buffer>): ImportInput {
+function parseStreamedInput (request: FastifyRequest, input: AsyncIterable<Buffer>): ImportInput {
   requireUtf8(request.headers['content-type'] ?? '')
   return {
-    options: parseImportOptions(queryIn(request)),
+    options: parseImportOptions(parseImportQuery(request)),
     input,
     announced: Number(request.headers['content-length'] ?? 0)
   }
 }
 
-function inJson (request: FastifyRequest, { rules }: ImportRouteOptions): ImportInput {
+function parseJsonInput (request: FastifyRequest, { rules }: ImportRouteOptions): ImportInput {
   refuseEncoded(request)
   const { body } = request
   if (typeof body !== 'object' || body === null || Array.isArray(body)) {
@@ -134,18 +134,21 @@ function inJson (request: FastifyRequest, { rules }: ImportRouteOptions): Import
     })
   }
   const { data, sources, ...options } = body as Record<string, unknown>
-  if ((data === undefined) === (sources === undefined)) throw invalid('data', 'send either data or sources')
+  if ((data === undefined) === (sources === undefined)) throw invalidOption('data', 'send either data or sources')
   if (data !== undefined && typeof data !== 'string') {
-    throw invalid('data', 'expected NDJSON as a string, with one record per line')
+    throw invalidOption('data', 'expected NDJSON as a string, with one record per line')
   }
-  return { options: parseImportOptions({ ...queryIn(request), ...options }), input: data ?? sourcesIn(sources, rules) }
+  return {
+    options: parseImportOptions({ ...parseImportQuery(request), ...options }),
+    input: data ?? parseSources(sources, rules)
+  }
 }
 
 /** The import options in the query; those in a JSON body take precedence. */
-function queryIn ({ raw }: FastifyRequest): Readonly<Record<string, unknown>> {
+function parseImportQuery ({ raw }: FastifyRequest): Readonly<Record<string, unknown>> {
   const query = new Map<string, unknown>()
-  for (const [name, value] of parseQuery(rawQuery(raw.url))) {
-    if (query.has(name)) throw invalidParameter(safeName(name), 'is given twice')
+  for (const [name, value] of parseQuery(getRawQuery(raw.url))) {
+    if (query.has(name)) throw invalidParameter(toSafeName(name), 'is given twice')
     query.set(name, name === 'dryRun' && /^(?:true|false)$/.test(value) ? value === 'true' : value)
   }
   return Object.fromEntries(query)
@@ -159,10 +162,10 @@ function parseImportOptions ({
   const [unknown] = Object.keys(more)
   if (unknown !== undefined) {
     throw invalidParameter(
-      safeName(unknown),
+      toSafeName(unknown),
       'no such parameter; an import takes resourceType and dryRun, and in a JSON body also data or sources'
     )
   }
-  if (typeof dryRun !== 'boolean') throw invalid('dryRun', 'expected true or false')
-  return { ...(resourceType !== undefined && { type: typeNamed(resourceType) }), dryRun }
+  if (typeof dryRun !== 'boolean') throw invalidOption('dryRun', 'expected true or false')
+  return { ...(resourceType !== undefined && { type: parseResourceType(resourceType) }), dryRun }
 }

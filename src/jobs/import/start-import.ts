@@ -1,15 +1,15 @@
 import { Failure, fieldIssue } from '../../envelope/failures.js'
 import { requireLines } from '../../files/line-files.js'
 import { mappings } from '../../mappings/registry.js'
-import { ownerOf, type ImportRequest, type Job } from '../model/job.js'
+import { toJobOwner, type ImportRequest, type Job } from '../model/job.js'
 import type { Jobs } from '../model/jobs.js'
 import type { Caller } from '../../keys/caller.js'
 import { isTenantType } from '../../fhir/resource-types.js'
 import type { Spool } from '../storage/files.js'
 import { requireFewUnfinished } from '../model/unfinished-jobs.js'
-import { stateOf, type FileWriter, type JobFiles } from '../job-context.js'
-import { SourceError, sourcesFile, sourceUrl, type Source, type SourceRules } from './fetch-sources.js'
-import { inputFile, recordsIn, type ImportCheckpoint } from './import-context.js'
+import { toFileState, type FileWriter, type JobFiles } from '../job-context.js'
+import { SourceError, sourcesFile, parseSourceUrl, type Source, type SourceRules } from './fetch-sources.js'
+import { inputFile, countRecordLines, type ImportCheckpoint } from './import-context.js'
 import { LineCount } from './lines.js'
 
 /** The parts of the gateway needed to start imports. */
@@ -47,8 +47,8 @@ export async function startImport (
     return await jobs.create({
       ...made,
       checkpoint,
-      progress: { ...(checkpoint.input && { total: recordsIn(checkpoint.input) }), processed: 0, failed: 0 },
-      owner: ownerOf(caller),
+      progress: { ...(checkpoint.input && { total: countRecordLines(checkpoint.input) }), processed: 0, failed: 0 },
+      owner: toJobOwner(caller),
       request: { kind: 'import', ...options, url }
     })
   } catch (error) {
@@ -67,7 +67,7 @@ async function store (files: JobFiles, input: Input): Promise<ImportCheckpoint> 
   } finally {
     await writer.close()
   }
-  const state = stateOf(writer)
+  const state = toFileState(writer)
   return isList ? { sources: state } : { input: { ...state, lines: count.lines, blank: count.blank } }
 }
 
@@ -80,34 +80,36 @@ async function fill (writer: FileWriter, input: AsyncIterable<Buffer> | string, 
 }
 
 /** A failure for an invalid option of the import, in the query or in JSON. */
-export function invalid (field: string, message: string, code?: string): Failure {
+export function invalidOption (field: string, message: string, code?: string): Failure {
   return new Failure('VALIDATION_ERROR', { issues: [fieldIssue(field, message, code)] })
 }
 
 /** The type for a group's path or an R4 name. @throws {Failure} VALIDATION_ERROR */
-export function typeNamed (name: unknown, field = 'resourceType'): string {
+export function parseResourceType (name: unknown, field = 'resourceType'): string {
   const type = mappings.find(({ path }) => path === name)?.type ?? name
   if (typeof type === 'string' && isTenantType(type)) return type
-  throw invalid(field, 'expected a resource of this API, such as patients, or an R4 type, such as Patient')
+  throw invalidOption(field, 'expected a resource of this API, such as patients, or an R4 type, such as Patient')
 }
 
 /** Validates the sources in a client's request. @throws {Failure} VALIDATION_ERROR */
-export function sourcesIn (list: unknown, rules: SourceRules, name = 'sources'): readonly Source[] {
+export function parseSources (list: unknown, rules: SourceRules, name = 'sources'): readonly Source[] {
   if (!Array.isArray(list) || list.length === 0 || list.length > maxSources) {
-    throw invalid(name, `expected a list of 1 to ${maxSources} sources`)
+    throw invalidOption(name, `expected a list of 1 to ${maxSources} sources`)
   }
-  return list.map((item, at) => sourceOf(item, { field: `${name}[${at}]`, rules }))
+  return list.map((item, at) => parseSource(item, { field: `${name}[${at}]`, rules }))
 }
 
-function sourceOf (item: unknown, { field, rules }: { readonly field: string, readonly rules: SourceRules }): Source {
+function parseSource (
+  item: unknown, { field, rules }: { readonly field: string, readonly rules: SourceRules }
+): Source {
   const { resourceType, url, ...more } = (item ?? {}) as Record<string, unknown>
   if (typeof url !== 'string' || Object.keys(more).length > 0) {
-    throw invalid(field, 'expected an object with url, and with resourceType if the lines do not have it')
+    throw invalidOption(field, 'expected an object with url, and with resourceType if the lines do not have it')
   }
   try {
-    sourceUrl(url, rules)
+    parseSourceUrl(url, rules)
   } catch (error) {
-    throw error instanceof SourceError ? invalid(`${field}.url`, error.message, 'processing') : error
+    throw error instanceof SourceError ? invalidOption(`${field}.url`, error.message, 'processing') : error
   }
-  return { type: resourceType === undefined ? null : typeNamed(resourceType, `${field}.resourceType`), url }
+  return { type: resourceType === undefined ? null : parseResourceType(resourceType, `${field}.resourceType`), url }
 }

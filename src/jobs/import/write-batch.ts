@@ -1,16 +1,16 @@
 import { setImmediate as breathe } from 'node:timers/promises'
-import { failureOf } from '../../envelope/error-handlers.js'
+import { toFailure } from '../../envelope/error-handlers.js'
 import { Failure, type Issue } from '../../envelope/failures.js'
 import type { QuotaReservation } from '../../limits/record-quota.js'
 import type { RecordOutcome } from '../../tenant-guard/import/import-store.js'
 import { ReferenceFailure } from '../../tenant-guard/writes/references.js'
-import { recordOutcomes, exceededIn, failedOutcome, type ImportContext, type LineOutcome } from './import-context.js'
-import { idOf } from './line-ids.js'
+import { recordOutcomes, toQuotaFailure, buildFailedOutcome, type ImportContext, type LineOutcome } from './import-context.js'
+import { toRecordId } from './line-ids.js'
 import { states, type IndexedLine, type LineAction } from './index-rows.js'
 import type { Throttle } from './pace.js'
 import { prepareAll, type Entry, type QuotaReservations } from './prepare-lines.js'
 import { lookUpBareIds, toLineFailure } from './references.js'
-import { warned } from './result.js'
+import { toResultWarnings } from './result.js'
 
 /**
  * Writes lines whose references are stored or among them. A line that can't be written ends with its error; lines that
@@ -48,7 +48,7 @@ export function reserveQuota (
   lines: readonly IndexedLine[]
 ): { readonly reservations: QuotaReservations; readonly refused: readonly LineOutcome[] } {
   const reservations = new Map<number, QuotaReservation | undefined>()
-  const groups = groupsOf(lines, line => line)
+  const groups = groupByCycle(lines, line => line)
   for (const [at, group] of groups.entries()) {
     const taken: QuotaReservation[] = []
     try {
@@ -59,13 +59,13 @@ export function reserveQuota (
     } catch (error) {
       for (const reservation of taken) reservation.refund()
       for (const { line } of group) reservations.delete(line)
-      const failure = exceededIn(error)
+      const failure = toQuotaFailure(error)
       return {
         reservations,
         refused: groups
           .slice(at)
           .flat()
-          .map(line => failedOutcome(context, line, failure))
+          .map(line => buildFailedOutcome(context, line, failure))
       }
     }
   }
@@ -73,7 +73,7 @@ export function reserveQuota (
 }
 
 /** Groups the lines of a cycle, each other line separately. */
-function groupsOf<T> (items: readonly T[], lineOf: (item: T) => IndexedLine): T[][] {
+function groupByCycle<T> (items: readonly T[], lineOf: (item: T) => IndexedLine): T[][] {
   const groups: T[][] = []
   let last: number | null = null
   for (const item of items) {
@@ -89,17 +89,17 @@ function groupsOf<T> (items: readonly T[], lineOf: (item: T) => IndexedLine): T[
 async function check (context: ImportContext, entries: readonly Entry[]): Promise<readonly LineOutcome[]> {
   const { index } = context
   const others = index
-    .together(() => entries.flatMap(({ line }) => index.referred(line.line)))
-    .map(({ type, identity }) => `${type}/${idOf(identity)}`)
-  const refused = await context.store.refused(entries.map(({ record }) => record), others)
-  const ends = await refusedEnds(context, entries, refused)
-  return entries.map((entry, at) => (refused.has(at) ? ends.get(at) : undefined) ?? endOf(entry, 'valid'))
+    .runInTransaction(() => entries.flatMap(({ line }) => index.referred(line.line)))
+    .map(({ type, identity }) => `${type}/${toRecordId(identity)}`)
+  const refused = await context.store.findRejected(entries.map(({ record }) => record), others)
+  const ends = await buildRejectedOutcomes(context, entries, refused)
+  return entries.map((entry, at) => (refused.has(at) ? ends.get(at) : undefined) ?? toAcceptedOutcome(entry, 'valid'))
 }
 
 /**
  * The outcomes of refused lines by their places; none for a line whose bare ids are found among records of other types.
  */
-async function refusedEnds (
+async function buildRejectedOutcomes (
   context: ImportContext,
   entries: readonly Entry[],
   refused: ReadonlyMap<number, Failure>
@@ -109,11 +109,11 @@ async function refusedEnds (
   return new Map(
     lines
       .filter((_, i) => !found[i])
-      .map(({ at, entry, failure }) => [at, refusedEnd(context, entry, failure)])
+      .map(({ at, entry, failure }) => [at, toRejectedOutcome(context, entry, failure)])
   )
 }
 
-function endOf (
+function toAcceptedOutcome (
   { line, record: { type, id }, plan, warnings, reservation }: Entry,
   status: 'valid' | LineAction,
   differences: readonly Issue[] = []
@@ -121,20 +121,20 @@ function endOf (
   return {
     line: line.line,
     type,
-    result: { status, ...(status !== 'valid' && { id }), ...warned([...warnings, ...differences]) },
+    result: { status, ...(status !== 'valid' && { id }), ...toResultWarnings([...warnings, ...differences]) },
     status: plan === 'created' ? 201 : 200,
     interaction: plan === 'created' ? 'create' : 'update',
     reservation
   }
 }
 
-function refusedEnd (
+function toRejectedOutcome (
   context: ImportContext,
   { line, record: { type }, mapping, fields, reservation }: Entry,
   failure: Failure
 ): LineOutcome {
   const named = failure instanceof ReferenceFailure ? toLineFailure(mapping, fields, failure) : failure
-  return failedOutcome(context, { line: line.line, type, reservation }, named)
+  return buildFailedOutcome(context, { line: line.line, type, reservation }, named)
 }
 
 interface Writing {
@@ -160,18 +160,18 @@ async function write (
   const { context, pace, note } = writing
   if (entries.length === 0) return
   try {
-    const together = await pace.turn(async () => {
+    const outcome = await pace.turn(async () => {
       context.signal.throwIfAborted()
       return await context.store.write(entries.map(({ record }) => record))
     })
-    if ('refused' in together) {
+    if ('refused' in outcome) {
       // What is found is prepared again, in a later batch.
-      return note([...(await refusedEnds(context, entries, together.refused)).values()])
+      return note([...(await buildRejectedOutcomes(context, entries, outcome.refused)).values()])
     }
-    pace.succeeded(entries.length)
-    note(entries.map((entry, at) => toOutcome(context, entry, together.written[at]!)))
+    pace.recordSuccess(entries.length)
+    note(entries.map((entry, at) => toOutcome(context, entry, outcome.written[at]!)))
   } catch (error) {
-    const failure = failureOf(error)
+    const failure = toFailure(error)
     if (failure.code === 'INTERNAL_ERROR') throw error
     await writeAgain(writing, entries, { ...attempt, failure })
   }
@@ -185,36 +185,38 @@ async function writeAgain (
   const { context, pace, note } = writing
   const isFailure = failure.status >= 500
   if (isFailure) await pace.wait(failure, { tries, signal: context.signal })
-  else if (!isPart) pace.refused()
+  else if (!isPart) pace.recordRejection()
   if (failure.code === 'BACKEND_UNAVAILABLE' || (isFailure && tries < maxTries)) {
     return await write(writing, entries, { tries: tries + 1, isPart })
   }
-  const groups = groupsOf(entries, ({ line }) => line)
+  const groups = groupByCycle(entries, ({ line }) => line)
   if (groups.length > 1) {
     const half = Math.ceil(groups.length / 2)
     await write(writing, groups.slice(0, half).flat(), { tries: 1, isPart: true })
-    return await write(writing, standing(context, groups.slice(half)), { tries: 1, isPart: true })
+    return await write(writing, filterWritable(context, groups.slice(half)), { tries: 1, isPart: true })
   }
   // It is prepared again from the record stored by then, since the line is a change of that record.
   if (failure.code === 'CONFLICT' && pace.mayTryAgain(entries[0]!.line.line, maxTries)) return
-  note(entries.map(entry => refusedEnd(context, entry, failure)))
+  note(entries.map(entry => toRejectedOutcome(context, entry, failure)))
 }
 
 /** The groups whose references are stored or among them; the others are left for a later batch. */
-function standing ({ index }: ImportContext, groups: readonly Entry[][]): Entry[] {
+function filterWritable ({ index }: ImportContext, groups: readonly Entry[][]): Entry[] {
   const open = new Set<number>()
-  return index.together(() => groups.filter(group => {
+  return index.runInTransaction(() => groups.filter(group => {
     const own = new Set(group.map(({ line }) => line.line))
-    const stands = group.every(({ line }) =>
+    const isWritable = group.every(({ line }) =>
       index.referred(line.line).every(({ line, state }) => state === states.done || open.has(line) || own.has(line))
     )
-    if (stands) for (const line of own) open.add(line)
-    return stands
+    if (isWritable) for (const line of own) open.add(line)
+    return isWritable
   })).flat()
 }
 
 function toOutcome (context: ImportContext, entry: Entry, { failure, warnings }: RecordOutcome): LineOutcome {
-  return failure === undefined ? endOf(entry, entry.plan, warnings) : refusedEnd(context, entry, failure)
+  return failure === undefined
+    ? toAcceptedOutcome(entry, entry.plan, warnings)
+    : toRejectedOutcome(context, entry, failure)
 }
 
 /** Runs a function that only reads, and retries while the datastore has errors. */
@@ -223,7 +225,7 @@ export async function withRetry<T> ({ signal }: ImportContext, pace: Throttle, w
     try {
       return await work()
     } catch (error) {
-      const failure = failureOf(error)
+      const failure = toFailure(error)
       if (failure.status < 502) throw error
       await pace.wait(failure, { tries, signal })
     }

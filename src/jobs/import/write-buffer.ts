@@ -29,7 +29,7 @@ export class WriteBuffer {
   readonly #begin: Database.Statement
   readonly #commit: Database.Statement
   #rows = 0
-  #afterwards: Array<(isWritten: boolean) => void> = []
+  #commitListeners: Array<(isWritten: boolean) => void> = []
 
   constructor (db: Database.Database) {
     this.#db = db
@@ -41,7 +41,7 @@ export class WriteBuffer {
    * Runs many queries and no changes in one transaction, which the changes would end. Outside one, SQLite locks the
    * file and looks for an interrupted write at each query, which takes longer than the query.
    */
-  together<T> (work: () => T): T {
+  runInTransaction<T> (work: () => T): T {
     return this.#db.transaction(work)()
   }
 
@@ -52,15 +52,15 @@ export class WriteBuffer {
       this.#notify(false)
       this.#begin.run()
     }
-    const done = this.together(work)
+    const done = this.runInTransaction(work)
     this.#rows += rows
     if (this.#rows >= maxGathered) this.commit()
     return done
   }
 
   /** Calls a function once all changes until now are on disk, or are certain never to be. */
-  afterwards (act: (isWritten: boolean) => void): void {
-    if (this.#db.inTransaction) this.#afterwards.push(act)
+  onCommit (act: (isWritten: boolean) => void): void {
+    if (this.#db.inTransaction) this.#commitListeners.push(act)
     else act(true)
   }
 
@@ -78,6 +78,6 @@ export class WriteBuffer {
   }
 
   #notify (isWritten: boolean): void {
-    for (const act of this.#afterwards.splice(0)) act(isWritten)
+    for (const act of this.#commitListeners.splice(0)) act(isWritten)
   }
 }

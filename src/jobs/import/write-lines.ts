@@ -1,6 +1,6 @@
 import { setImmediate as breathe } from 'node:timers/promises'
 import { Failure } from '../../envelope/failures.js'
-import { recordOutcomes, failedOutcome, type ImportContext } from './import-context.js'
+import { recordOutcomes, buildFailedOutcome, type ImportContext } from './import-context.js'
 import type { IndexFile } from './index-file.js'
 import { states, type IndexedLine } from './index-rows.js'
 import { Throttle } from './pace.js'
@@ -13,7 +13,7 @@ import { writeBatch } from './write-batch.js'
  */
 export async function writeLines (context: ImportContext, reading: AsyncGenerator<void>): Promise<void> {
   const pace = new Throttle()
-  const underWay = new UnderWay()
+  const running = new RunningTasks()
   const batches = new Batches(context, pace)
   let isReading = false
   let isRead = false
@@ -25,20 +25,20 @@ export async function writeLines (context: ImportContext, reading: AsyncGenerato
   try {
     for (;;) {
       context.signal.throwIfAborted()
-      underWay.throwIfFailed()
-      const chosen = batches.next()
+      running.throwIfFailed()
+      const selection = batches.selectNext()
       // While lines are still read, a transaction waits until it is full; and no more lines are read than fill it, so
       // that they are still cached when they are written.
-      const isReady = chosen !== undefined && chosen.lines.length > 0 && (isRead || chosen.isFull)
-      if (chosen !== undefined && !isReady && !isRead && !isReading) underWay.begin(readOn())
-      if (isReady) underWay.begin(batches.write(chosen.lines))
+      const isReady = selection !== undefined && selection.lines.length > 0 && (isRead || selection.isFull)
+      if (selection !== undefined && !isReady && !isRead && !isReading) running.begin(readOn())
+      if (isReady) running.begin(batches.write(selection.lines))
       // Without a wait here, other requests would not be served.
-      if (isReady || (chosen !== undefined && chosen.blockedLines.length > 0)) await breathe()
-      else if (underWay.size > 0) await underWay.one()
+      if (isReady || (selection !== undefined && selection.blockedLines.length > 0)) await breathe()
+      else if (running.size > 0) await running.waitForOne()
       else break
     }
   } finally {
-    await underWay.all()
+    await running.waitForAll()
     await reading.return(undefined)
   }
 }
@@ -46,34 +46,36 @@ export async function writeLines (context: ImportContext, reading: AsyncGenerato
 /** Transactions of an import that are in preparation or under way. */
 class Batches {
   readonly #context: ImportContext
-  readonly #pace: Throttle
+  readonly #throttle: Throttle
   readonly #lines = new Set<number>()
   #size = 0
 
   constructor (context: ImportContext, pace: Throttle) {
     this.#context = context
-    this.#pace = pace
+    this.#throttle = pace
   }
 
   /** Ends lines that refer to a failed one. @returns the next lines to write; undefined while enough are under way */
-  next (): BatchSelection | undefined {
-    if (this.#size >= this.#pace.begun) return undefined
+  selectNext (): BatchSelection | undefined {
+    if (this.#size >= this.#throttle.begun) return undefined
     const context = this.#context
-    const chosen = selectBatch(context.index, this.#lines, this.#pace.bounds)
-    if (chosen.blockedLines.length > 0) {
+    const selection = selectBatch(context.index, this.#lines, this.#throttle.bounds)
+    if (selection.blockedLines.length > 0) {
       recordOutcomes(
         context,
-        chosen.blockedLines.map(doomed => failedOutcome(context, doomed.line, failureOfDoomed(context, doomed)))
+        selection.blockedLines.map(blocked =>
+          buildFailedOutcome(context, blocked.line, toBlockedFailure(context, blocked))
+        )
       )
     }
-    return chosen
+    return selection
   }
 
   async write (lines: readonly IndexedLine[]): Promise<void> {
     this.#size++
     for (const { line } of lines) this.#lines.add(line)
     try {
-      await writeBatch(this.#context, lines, this.#pace)
+      await writeBatch(this.#context, lines, this.#throttle)
     } finally {
       this.#size--
       for (const { line } of lines) this.#lines.delete(line)
@@ -85,11 +87,11 @@ class Batches {
  * The failure of a line whose reference failed: the same failure when that is not about the line, such as an exhausted
  * quota.
  */
-function failureOfDoomed (
+function toBlockedFailure (
   { index, seal }: ImportContext,
   { because: { line } }: BatchSelection['blockedLines'][number]
 ): Failure {
-  const { code } = seal.open(line, index.result(line))
+  const { code } = seal.open(line, index.getResult(line))
   const message = `The record refers to line ${line} of this import, which failed.`
   if (code === 'MONTHLY_QUOTA_EXCEEDED' || code === 'SANDBOX_QUOTA_EXCEEDED') return new Failure(code)
   return new Failure('VALIDATION_ERROR', { message })
@@ -109,30 +111,33 @@ interface BatchSelection {
 interface Bounds { readonly lines: number, readonly bytes: number, readonly references: number }
 
 /** Lines that are checked per line that may be chosen. */
-const farther = 4
+const lookAheadFactor = 4
 
-/** The next lines whose references are all stored, or chosen with them. @param underWay lines that are being written */
-function selectBatch (index: IndexFile, underWay: ReadonlySet<number>, bounds: Bounds): BatchSelection {
-  return index.together(() => {
+/**
+ * The next lines whose references are all stored, or chosen with them.
+ * @param linesInProgress lines that are being written
+ */
+function selectBatch (index: IndexFile, linesInProgress: ReadonlySet<number>, bounds: Bounds): BatchSelection {
+  return index.runInTransaction(() => {
     const choice = new Choice(index, bounds)
-    for (const line of waiting(index, underWay, bounds.lines)) {
+    for (const line of listWaiting(index, linesInProgress, bounds.lines)) {
       if (choice.has(line)) continue
-      const one = index.at(line)
-      if (!choice.add(one.cycle === null ? [one] : index.cycle(one.cycle))) break
+      const one = index.getLine(line)
+      if (!choice.add(one.cycle === null ? [one] : index.listCycleLines(one.cycle))) break
     }
     return choice
   })
 }
 
 /** Lines that are not being written, in the order of writing. @param max maximum number of lines to choose */
-function * waiting (index: IndexFile, underWay: ReadonlySet<number>, max: number): Generator<number> {
+function * listWaiting (index: IndexFile, linesInProgress: ReadonlySet<number>, max: number): Generator<number> {
   let after = 0
-  for (let looked = 0; looked < max * farther;) {
-    const lines = index.pending(after, max)
+  for (let checked = 0; checked < max * lookAheadFactor;) {
+    const lines = index.listPending(after, max)
     for (const { line, position } of lines) {
       after = position
-      if (underWay.has(line)) continue
-      looked++
+      if (linesInProgress.has(line)) continue
+      checked++
       yield line
     }
     if (lines.length < max) return
@@ -146,7 +151,7 @@ class Choice implements BatchSelection {
   readonly #bounds: Bounds
   readonly #chosen = new Set<number>()
   /** Lines of cycles and blocked lines, which need not be checked again. */
-  readonly #looked = new Set<number>()
+  readonly #checked = new Set<number>()
   #bytes = 0
   #references = 0
   #isFull = false
@@ -157,58 +162,58 @@ class Choice implements BatchSelection {
   }
 
   get isFull (): boolean {
-    return this.#isFull || this.lines.length >= this.#bounds.lines || this.#hasLooked
+    return this.#isFull || this.lines.length >= this.#bounds.lines || this.#isExhausted
   }
 
   /**
    * Whether the search is over. The first line in the order of writing is always checked, and waits only for lines that
    * are under way.
    */
-  get #hasLooked (): boolean {
+  get #isExhausted (): boolean {
     return this.#references >= this.#bounds.references
   }
 
   has (line: number): boolean {
-    return this.#chosen.has(line) || this.#looked.has(line)
+    return this.#chosen.has(line) || this.#checked.has(line)
   }
 
   /** @returns false when no more lines may be added */
-  add (together: readonly IndexedLine[]): boolean {
-    const own = new Set(together.map(({ line }) => line))
-    if (own.size > 1) for (const line of own) this.#looked.add(line)
-    const all = together.flatMap(({ line }) => this.#index.referred(line))
+  add (group: readonly IndexedLine[]): boolean {
+    const own = new Set(group.map(({ line }) => line))
+    if (own.size > 1) for (const line of own) this.#checked.add(line)
+    const all = group.flatMap(({ line }) => this.#index.referred(line))
     this.#references += all.length
     const referred = all.filter(({ line }) => !own.has(line))
     const because = referred.find(({ state }) => state === states.failed)
-    if (because !== undefined) return this.#doom(together, because)
-    if (!referred.every(({ line, state }) => state === states.done || this.#chosen.has(line))) return !this.#hasLooked
-    return this.#choose(together)
+    if (because !== undefined) return this.#blockLines(group, because)
+    if (!referred.every(({ line, state }) => state === states.done || this.#chosen.has(line))) return !this.#isExhausted
+    return this.#choose(group)
   }
 
-  #doom (together: readonly IndexedLine[], because: IndexedLine): boolean {
-    for (const line of together) {
+  #blockLines (group: readonly IndexedLine[], because: IndexedLine): boolean {
+    for (const line of group) {
       this.blockedLines.push({ line, because })
-      this.#looked.add(line.line)
+      this.#checked.add(line.line)
     }
-    return !this.#hasLooked && this.blockedLines.length < this.#bounds.lines * farther
+    return !this.#isExhausted && this.blockedLines.length < this.#bounds.lines * lookAheadFactor
   }
 
-  #choose (together: readonly IndexedLine[]): boolean {
-    const bytes = together.reduce((sum, { bytes }) => sum + bytes, 0)
-    const isFull = this.lines.length + together.length > this.#bounds.lines || this.#bytes + bytes > this.#bounds.bytes
+  #choose (group: readonly IndexedLine[]): boolean {
+    const bytes = group.reduce((sum, { bytes }) => sum + bytes, 0)
+    const isFull = this.lines.length + group.length > this.#bounds.lines || this.#bytes + bytes > this.#bounds.bytes
     if (isFull && this.lines.length > 0) {
       this.#isFull = true
       return false
     }
-    this.lines.push(...together)
-    for (const { line } of together) this.#chosen.add(line)
+    this.lines.push(...group)
+    for (const { line } of group) this.#chosen.add(line)
     this.#bytes += bytes
-    return !this.#hasLooked
+    return !this.#isExhausted
   }
 }
 
 /** Running tasks; the first one that fails ends all. */
-class UnderWay {
+class RunningTasks {
   readonly #tasks = new Set<Promise<void>>()
   #error: { readonly error: unknown } | undefined
 
@@ -222,7 +227,7 @@ class UnderWay {
   }
 
   /** Waits until one task has ended. */
-  async one (): Promise<void> {
+  async waitForOne (): Promise<void> {
     await Promise.race(this.#tasks)
   }
 
@@ -232,7 +237,7 @@ class UnderWay {
   }
 
   /** Waits until all tasks have ended, whether they succeed or fail. */
-  async all (): Promise<void> {
+  async waitForAll (): Promise<void> {
     await Promise.all(this.#tasks)
   }
 }

@@ -61,7 +61,7 @@ const owner = Type.Object({
 export type JobOwner = DeepReadonly<Static<typeof owner>>
 
 /** The owner of a job that a caller starts. */
-export function ownerOf (caller: JobOwner): JobOwner {
+export function toJobOwner (caller: JobOwner): JobOwner {
   const { tenantId, mode, keyId, keyName, plan, overage, datastore, scopes } = caller
   const isLimitedKey = scopes !== undefined && scopes.some(scope => scope.includes(':'))
   return {

@@ -1,5 +1,5 @@
 import { open, type FileHandle } from 'node:fs/promises'
-import { frameBytes, keyFor, decryptFrame, sealedFrameBytes, type FileSecret } from './frames.js'
+import { frameBytes, deriveKey, decryptFrame, sealedFrameBytes, type FileSecret } from './frames.js'
 import { SegmentList, type Segment } from './segments.js'
 import { corruptFile } from './storage-errors.js'
 import type { ReadRange } from '../job-context.js'
@@ -13,13 +13,13 @@ export interface ReaderOptions {
 }
 
 /** Frames that are read from disk together. */
-const together = 4
+const framesPerRead = 4
 
 /**
  * Reads the bytes of a file, each authenticated before it is yielded: those of a flushed state, up to its end.
  * @throws {Failure} INTERNAL_ERROR when the file was changed or truncated, or ends before `end`
  */
-export async function * bytesOf (
+export async function * readFileBytes (
   { path, listPath, secret }: ReaderOptions,
   { start = 0, end = Infinity, state }: ReadRange = {}
 ): AsyncGenerator<Buffer> {
@@ -59,7 +59,7 @@ interface Run {
 }
 
 class FrameReader {
-  #space = Buffer.alloc(0)
+  #buffer = Buffer.alloc(0)
   #key: { readonly segment: Segment; readonly bytes: Buffer } | undefined
 
   constructor (
@@ -74,15 +74,15 @@ class FrameReader {
    */
   async read (offset: number, end: number): Promise<Frames> {
     for (;;) {
-      const run = await this.#runFrom(offset, end)
-      const frames = run === undefined ? undefined : this.#framesIn(run, offset, end)
+      const run = await this.#readRun(offset, end)
+      const frames = run === undefined ? undefined : this.#decryptFrames(run, offset, end)
       if (frames !== undefined) return frames
-      if (!(await this.list.learn())) throw corruptFile('a frame of a file is missing or was changed')
+      if (!(await this.list.reload())) throw corruptFile('a frame of a file is missing or was changed')
     }
   }
 
   /** For an offset after the end, it reads the last frame, since only that frame proves that it is the last. */
-  async #runFrom (offset: number, end: number): Promise<Run | undefined> {
+  async #readRun (offset: number, end: number): Promise<Run | undefined> {
     const { segments } = this.list
     const at = segments.findLastIndex(({ start }) => start <= offset)
     const [segment, next] = [segments[at], segments[at + 1]]
@@ -96,26 +96,26 @@ class FrameReader {
     const requested = Math.ceil((Math.min(end, next?.start ?? Infinity) - segment.start) / frameBytes) - first
     const length = Math.min(
       rowBytes - first * sealedFrameBytes,
-      Math.min(Math.max(requested, 1), together) * sealedFrameBytes
+      Math.min(Math.max(requested, 1), framesPerRead) * sealedFrameBytes
     )
-    return { segment, first, next, bytes: await this.#bytes(segment.offset + first * sealedFrameBytes, length) }
+    return { segment, first, next, bytes: await this.#readBytes(segment.offset + first * sealedFrameBytes, length) }
   }
 
   /** Reads into memory that the next call reuses. */
-  async #bytes (offset: number, length: number): Promise<Buffer> {
-    if (this.#space.length < length) this.#space = Buffer.allocUnsafeSlow(length)
+  async #readBytes (offset: number, length: number): Promise<Buffer> {
+    if (this.#buffer.length < length) this.#buffer = Buffer.allocUnsafeSlow(length)
     let done = 0
     while (done < length) {
-      const { bytesRead } = await this.file.read(this.#space, done, length - done, offset + done)
+      const { bytesRead } = await this.file.read(this.#buffer, done, length - done, offset + done)
       if (bytesRead === 0) break
       done += bytesRead
     }
-    return this.#space.subarray(0, done)
+    return this.#buffer.subarray(0, done)
   }
 
   /** The chunks up to the first invalid frame; undefined when the first frame is invalid. */
-  #framesIn ({ segment, first, next, bytes }: Run, offset: number, end: number): Frames | undefined {
-    const key = this.#keyOf(segment)
+  #decryptFrames ({ segment, first, next, bytes }: Run, offset: number, end: number): Frames | undefined {
+    const key = this.#getKey(segment)
     const chunks: Buffer[] = []
     for (let at = 0; at < bytes.length; at += sealedFrameBytes) {
       const number = first + at / sealedFrameBytes
@@ -130,8 +130,8 @@ class FrameReader {
     return chunks.length === 0 ? undefined : { chunks, isEnd: false }
   }
 
-  #keyOf (segment: Segment): Buffer {
-    if (this.#key?.segment !== segment) this.#key = { segment, bytes: keyFor(this.secret, 'frames', segment.salt) }
+  #getKey (segment: Segment): Buffer {
+    if (this.#key?.segment !== segment) this.#key = { segment, bytes: deriveKey(this.secret, 'frames', segment.salt) }
     return this.#key.bytes
   }
 }

@@ -1,16 +1,16 @@
 import { constants } from 'node:fs'
 import { open, type FileHandle } from 'node:fs/promises'
 import type { ReaderOptions } from './file-reader.js'
-import { frameBytes, keyFor, encryptFrame } from './frames.js'
-import { previousFrameEnd, SegmentList } from './segments.js'
+import { frameBytes, deriveKey, encryptFrame } from './frames.js'
+import { findPreviousFrameEnd, SegmentList } from './segments.js'
 import { toStorageError } from './storage-errors.js'
 import type { FileWriter } from '../job-context.js'
 
 /** Bytes that are collected before a write to disk. */
-const gatheredBytes = 262_144
+const flushThresholdBytes = 262_144
 
 /** Bytes that are written between two checks of the free disk space. */
-const lookedAfterBytes = 33_554_432
+const roomCheckIntervalBytes = 33_554_432
 
 /** The options of a writer. */
 interface WriterOptions extends ReaderOptions {
@@ -47,7 +47,7 @@ export async function openWriter (options: WriterOptions): Promise<FileWriter> {
     try {
       const list = await SegmentList.read(listPath, secret)
       if (mark !== undefined) list.require({ bytes: from, mark })
-      const offset = previousFrameEnd(from, list.segments, (await file.stat()).size)
+      const offset = findPreviousFrameEnd(from, list.segments, (await file.stat()).size)
       if (offset === undefined) throw new Error('a job file is shorter than the position to continue from')
       await file.truncate(offset)
       await file.datasync()
@@ -76,7 +76,7 @@ class SealingWriter implements FileWriter {
   #filled = 0
   #gathered: Buffer[] = []
   #gatheredBytes = 0
-  #unlooked = 0
+  #uncheckedBytes = 0
   /** The offset on disk after all collected frames, and the offset up to which frames are written. */
   #end: number
   #offset: number
@@ -101,9 +101,9 @@ class SealingWriter implements FileWriter {
 
   /** Begins a segment. */
   async begin (): Promise<void> {
-    const { segment, note } = this.#list.next(this.#bytes, this.#end)
-    this.#row = { key: keyFor(this.#options.secret, 'frames', segment.salt), frames: 0 }
-    await this.#queued(async () => {
+    const { segment, note } = this.#list.createNext(this.#bytes, this.#end)
+    this.#row = { key: deriveKey(this.#options.secret, 'frames', segment.salt), frames: 0 }
+    await this.#enqueue(async () => {
       this.#options.requireHeld()
       await note()
     })
@@ -114,7 +114,7 @@ class SealingWriter implements FileWriter {
     if (this.#row === undefined) this.begin().catch(() => {})
     for (let at = 0; at < bytes.length;) at += this.#take(bytes.subarray(at, at + frameBytes - this.#filled))
     this.#bytes += bytes.length
-    if (this.#gatheredBytes >= gatheredBytes) await this.#drain()
+    if (this.#gatheredBytes >= flushThresholdBytes) await this.#drain()
   }
 
   async flush (): Promise<void> {
@@ -159,34 +159,34 @@ class SealingWriter implements FileWriter {
     const [parts, length] = [this.#gathered, this.#gatheredBytes]
     this.#gathered = []
     this.#gatheredBytes = 0
-    return this.#queued(() => this.#put(parts, length))
+    return this.#enqueue(() => this.#writeParts(parts, length))
   }
 
   /** Runs functions one after another. After one fails, all fail, since the file has a gap. */
-  #queued (act: () => Promise<void>): Promise<void> {
+  #enqueue (act: () => Promise<void>): Promise<void> {
     this.#writing = this.#writing.then(() => toStorageError(act))
     this.#writing.catch(() => {})
     return this.#writing
   }
 
-  async #put (parts: readonly Buffer[], length: number): Promise<void> {
+  async #writeParts (parts: readonly Buffer[], length: number): Promise<void> {
     await this.#options.take(length, this.#offset + length)
-    this.#unlooked += length
-    if (this.#unlooked >= lookedAfterBytes) {
+    this.#uncheckedBytes += length
+    if (this.#uncheckedBytes >= roomCheckIntervalBytes) {
       await this.#options.requireRoom()
-      this.#unlooked = 0
+      this.#uncheckedBytes = 0
     }
     for (let rest = parts; rest.length > 0;) {
       this.#options.requireHeld()
       const { bytesWritten } = await this.#file.writev(rest, this.#offset)
       this.#offset += bytesWritten
-      rest = behind(rest, bytesWritten)
+      rest = dropWritten(rest, bytesWritten)
     }
   }
 }
 
 /** The rest of the parts after so many bytes of them were written. */
-function behind (parts: readonly Buffer[], written: number): readonly Buffer[] {
+function dropWritten (parts: readonly Buffer[], written: number): readonly Buffer[] {
   let end = 0
   const at = parts.findIndex(part => (end += part.length) > written)
   return at < 0 ? [] : [parts[at]!.subarray(parts[at]!.length - (end - written)), ...parts.slice(at + 1)]

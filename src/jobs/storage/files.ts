@@ -6,10 +6,10 @@ import { Readable } from 'node:stream'
 import { isJobId, type Job, type JobScope } from '../model/job.js'
 import { base32, randomString } from '../../keys/random-text.js'
 import { ensureDirectory, ensureFile } from '../../files/ensure.js'
-import { bytesOf, type ReaderOptions } from './file-reader.js'
+import { readFileBytes, type ReaderOptions } from './file-reader.js'
 import { openWriter } from './file-writer.js'
-import { DiskQuota, ownerHash } from './holdings.js'
-import { SegmentList, plainBytesOf } from './segments.js'
+import { DiskQuota, hashOwner } from './holdings.js'
+import { SegmentList, countPlainBytes } from './segments.js'
 import { toStorageError, diskFull } from './storage-errors.js'
 import type { JobFiles } from '../job-context.js'
 
@@ -34,7 +34,7 @@ const fileName = /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/
 const listSuffix = '.pieces'
 
 /** In bytes; Infinity for file systems that do not report their size. */
-function halfOfDisk (directory: string): number {
+function getHalfOfDiskBytes (directory: string): number {
   const { blocks, bsize } = statfsSync(directory)
   return blocks === 0 ? Infinity : Math.floor(blocks / 2) * bsize
 }
@@ -47,17 +47,17 @@ export class Spool {
   /** The id of this directory: only gateways that can reach it can run the jobs that name it. */
   readonly storeId: string
   readonly #options: SpoolOptions
-  readonly #holdings: DiskQuota
+  readonly #diskQuota: DiskQuota
 
   /** Opens the directory; creates it and its id if they are missing. */
   constructor (options: SpoolOptions) {
     this.#options = options
     ensureDirectory(options.directory)
-    this.#holdings = new DiskQuota({
+    this.#diskQuota = new DiskQuota({
       directory: options.directory,
-      max: options.organizationBytes ?? halfOfDisk(options.directory)
+      max: options.organizationBytes ?? getHalfOfDiskBytes(options.directory)
     })
-    this.storeId = storeIdIn(options.directory)
+    this.storeId = ensureStoreId(options.directory)
   }
 
   /**
@@ -66,73 +66,79 @@ export class Spool {
    */
   async begin (owner?: JobScope, bytes = 0): Promise<NewFiles> {
     const made = { id: `job-${randomString(base32, 26)}`, fileKey: randomBytes(32).toString('base64') }
-    if (owner !== undefined) await toStorageError(() => this.#holdings.require(ownerHash(owner), bytes))
-    await toStorageError(() => mkdir(this.#folder(made.id), { mode: 0o700 }))
+    if (owner !== undefined) await toStorageError(() => this.#diskQuota.require(hashOwner(owner), bytes))
+    await toStorageError(() => mkdir(this.#resolveFolder(made.id), { mode: 0o700 }))
     if (owner !== undefined) {
-      await toStorageError(() => writeFile(join(this.#folder(made.id), ownerHash(owner)), '', { mode: 0o600 }))
+      await toStorageError(() => writeFile(join(this.#resolveFolder(made.id), hashOwner(owner)), '', { mode: 0o600 }))
     }
-    return { ...made, storeId: this.storeId, files: this.of({ ...made, ...owner !== undefined && { owner } }) }
+    return { ...made, storeId: this.storeId, files: this.getJobFiles({ ...made, ...owner !== undefined && { owner } }) }
   }
 
   /** The files of a job in this spool. `requireHeld` throws when the caller may no longer write. */
-  of ({ id, fileKey, owner }: SpooledJob, requireHeld = () => {}): JobFiles {
-    const folder = this.#folder(id)
+  getJobFiles ({ id, fileKey, owner }: SpooledJob, requireHeld = () => {}): JobFiles {
+    const folder = this.#resolveFolder(id)
     const key = Buffer.from(fileKey, 'base64')
-    const mark = owner && ownerHash(owner)
+    const ownerTag = owner && hashOwner(owner)
     const take = async (bytes: number, fileBytes: number): Promise<void> => {
-      if (mark !== undefined) await this.#holdings.take({ id, mark }, bytes, fileBytes)
+      if (ownerTag !== undefined) await this.#diskQuota.take({ id, ownerTag }, bytes, fileBytes)
     }
     const requireRoom = async (): Promise<void> => {
       await toStorageError(() => take(0, 0))
       await toStorageError(() => this.#requireRoom(folder))
     }
-    const path = (name: string): string => join(folder, requireFileName(name))
-    const parts = (name: string) => ({ path: path(name), listPath: path(name) + listSuffix, secret: { key, name } })
+    const toPath = (name: string): string => join(folder, requireFileName(name))
+    const toReaderOptions = (name: string) => ({
+      path: toPath(name),
+      listPath: toPath(name) + listSuffix,
+      secret: { key, name }
+    })
     return {
       write: async (name, from = 0, state) =>
-        await openWriter({ ...parts(name), from, mark: state, requireRoom, take, requireHeld }),
+        await openWriter({ ...toReaderOptions(name), from, mark: state, requireRoom, take, requireHeld }),
       read: (name, range) =>
-        Readable.from(bytesOf(parts(name), range), { objectMode: false, highWaterMark: readBytes }),
-      size: async name => await sizeOf(parts(name)),
-      path,
+        Readable.from(readFileBytes(toReaderOptions(name), range), { objectMode: false, highWaterMark: readBytes }),
+      size: async name => await readSize(toReaderOptions(name)),
+      path: toPath,
       requireRoom,
       remove: async name => {
-        for (const suffix of ['', listSuffix]) await rm(path(name) + suffix, { force: true })
+        for (const suffix of ['', listSuffix]) await rm(toPath(name) + suffix, { force: true })
       }
     }
   }
 
   /** Deletes all files of a job, if there are any. */
   async delete (id: string): Promise<void> {
-    await rm(this.#folder(id), { recursive: true, force: true, maxRetries: 3 })
-    this.#holdings.forget(id)
+    await rm(this.#resolveFolder(id), { recursive: true, force: true, maxRetries: 3 })
+    this.#diskQuota.forget(id)
   }
 
   /** Deletes the files of a job, except those whose names have a prefix. */
-  async deleteBut (id: string, storedName: string): Promise<void> {
-    for (const name of await this.#namesBut(id, storedName)) await rm(join(this.#folder(id), name), { force: true })
+  async deleteExcept (id: string, storedName: string): Promise<void> {
+    for (const name of await this.#listNamesExcept(id, storedName)) {
+      await rm(join(this.#resolveFolder(id), name), { force: true })
+    }
   }
 
   /** The jobs that have files here other than those whose names have a prefix. */
-  async withMoreThan (storedName: string): Promise<readonly string[]> {
-    const ids = await this.#ids()
-    const names = await Promise.all(ids.map(id => this.#namesBut(id, storedName)))
+  async listWithOtherFiles (storedName: string): Promise<readonly string[]> {
+    const ids = await this.#listJobIds()
+    const names = await Promise.all(ids.map(id => this.#listNamesExcept(id, storedName)))
     return ids.filter((_, i) => names[i]!.length > 0)
   }
 
   /** The jobs whose folder has not changed since a time. */
-  async unchangedSince (time: Date): Promise<readonly string[]> {
-    const ids = await this.#ids()
-    const changes = await Promise.all(ids.map(id => lastChange(this.#folder(id))))
+  async listUnchangedSince (time: Date): Promise<readonly string[]> {
+    const ids = await this.#listJobIds()
+    const changes = await Promise.all(ids.map(id => readLastModified(this.#resolveFolder(id))))
     return ids.filter((_, i) => changes[i]! < time.getTime())
   }
 
-  async #ids (): Promise<readonly string[]> {
+  async #listJobIds (): Promise<readonly string[]> {
     return (await readdir(this.#options.directory)).filter(isJobId)
   }
 
-  async #namesBut (id: string, storedName: string): Promise<readonly string[]> {
-    const names = await readdir(this.#folder(id)).catch(() => [])
+  async #listNamesExcept (id: string, storedName: string): Promise<readonly string[]> {
+    const names = await readdir(this.#resolveFolder(id)).catch(() => [])
     return names.filter(name => !name.startsWith(storedName) && !name.startsWith('.'))
   }
 
@@ -142,13 +148,13 @@ export class Spool {
     if (bavail * bsize < reserveBytes) throw diskFull(new Error(`less than ${reserveBytes} bytes are free`))
   }
 
-  #folder (id: string): string {
+  #resolveFolder (id: string): string {
     if (!isJobId(id)) throw new Error('this is not a job id')
     return join(this.#options.directory, id)
   }
 }
 
-function storeIdIn (directory: string): string {
+function ensureStoreId (directory: string): string {
   const id = readFileSync(
     ensureFile(join(directory, 'store.id'), () => `store-${randomString(base32, 26)}`),
     'utf8'
@@ -162,12 +168,14 @@ function requireFileName (name: string): string {
   throw new Error('this is not a valid name for a job file')
 }
 
-async function sizeOf ({ path, listPath, secret }: ReaderOptions): Promise<number | undefined> {
-  const file = await statIfThere(path)
-  return file === undefined ? undefined : plainBytesOf((await SegmentList.read(listPath, secret)).segments, file.size)
+async function readSize ({ path, listPath, secret }: ReaderOptions): Promise<number | undefined> {
+  const file = await statIfExists(path)
+  return file === undefined
+    ? undefined
+    : countPlainBytes((await SegmentList.read(listPath, secret)).segments, file.size)
 }
 
-async function statIfThere (path: string) {
+async function statIfExists (path: string) {
   try {
     return await stat(path)
   } catch (error) {
@@ -177,8 +185,8 @@ async function statIfThere (path: string) {
 }
 
 /** The last modification of the folder or one of its files, in milliseconds; 0 if there is no folder. */
-async function lastChange (folder: string): Promise<number> {
+async function readLastModified (folder: string): Promise<number> {
   const names = await readdir(folder).catch(() => [])
-  const found = await Promise.all([folder, ...names.map(name => join(folder, name))].map(statIfThere))
+  const found = await Promise.all([folder, ...names.map(name => join(folder, name))].map(statIfExists))
   return Math.max(...found.map(file => file?.mtimeMs ?? 0))
 }

@@ -11,26 +11,26 @@ export const frameBytes = 65_536
 export const sealedFrameBytes = frameBytes + tagBytes
 
 /** Derives a separate key for each use (RFC 5869). */
-export function keyFor ({ key, name }: FileSecret, use: 'list' | 'frames', salt: Uint8Array = Buffer.alloc(0)): Buffer {
+export function deriveKey ({ key, name }: FileSecret, use: 'list' | 'frames', salt: Uint8Array = Buffer.alloc(0)): Buffer {
   return Buffer.from(hkdfSync('sha256', key, salt, `clinigate spool 1 ${use} ${name}`, 32))
 }
 
 /** Encrypts a frame for the disk, in parts. Each key must encrypt each number only once. */
 export function encryptFrame (key: Uint8Array, number: number, plain: Uint8Array): readonly [Buffer, Buffer] {
-  return encrypt({ key, nonce: nonceOf(number) }, plain)
+  return encrypt({ key, nonce: toNonce(number) }, plain)
 }
 
 /** The content of a frame; undefined unless exactly this frame was encrypted with this key and number. */
 export function decryptFrame (key: Uint8Array, number: number, frame: Buffer): Buffer | undefined {
-  return decrypt({ key, nonce: nonceOf(number) }, frame)
+  return decrypt({ key, nonce: toNonce(number) }, frame)
 }
 
 /** The bytes of plaintext in so many bytes of a row. */
-export function plaintextLength (rowBytes: number): number {
+export function toPlaintextLength (rowBytes: number): number {
   return Math.floor(rowBytes / sealedFrameBytes) * frameBytes + Math.max(0, rowBytes % sealedFrameBytes - tagBytes)
 }
 
-function nonceOf (number: number): Buffer {
+function toNonce (number: number): Buffer {
   const nonce = Buffer.alloc(nonceBytes)
   nonce.writeUIntBE(number, nonceBytes - 6, 6)
   return nonce

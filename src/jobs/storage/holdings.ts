@@ -5,7 +5,7 @@ import { isJobId, type JobScope } from '../model/job.js'
 import { tooLarge, quotaExceeded } from './storage-errors.js'
 
 /** The name of the empty file that identifies the owner of a job's folder. No file of a job begins with a dot. */
-export function ownerHash ({ tenantId, mode }: JobScope): string {
+export function hashOwner ({ tenantId, mode }: JobScope): string {
   return `.of-${createHash('sha256').update(`${tenantId} ${mode}`).digest('hex').slice(0, 32)}`
 }
 
@@ -17,17 +17,17 @@ const retentionMs = 1_000
 /** In any case, a scan stays valid for this multiple of its duration, so that many folders cost no more than few. */
 const maxRecentTimes = 20
 
-/** A job's folder, and the {@link ownerHash} of its owner. */
-interface OwnedFolder { readonly id: string, readonly mark: string }
+/** A job's folder, and the {@link hashOwner} of its owner. */
+interface OwnedFolder { readonly id: string, readonly ownerTag: string }
 
 /** Bytes in folders, summed up by owner. */
 class Tally {
   readonly #folders = new Map<string, OwnedFolder & { readonly bytes: number }>()
   readonly #sums = new Map<string, number>()
 
-  add ({ id, mark }: OwnedFolder, bytes: number): void {
-    this.#folders.set(id, { id, mark, bytes: (this.#folders.get(id)?.bytes ?? 0) + bytes })
-    this.#sums.set(mark, this.of(mark) + bytes)
+  add ({ id, ownerTag }: OwnedFolder, bytes: number): void {
+    this.#folders.set(id, { id, ownerTag, bytes: (this.#folders.get(id)?.bytes ?? 0) + bytes })
+    this.#sums.set(ownerTag, this.getBytes(ownerTag) + bytes)
   }
 
   addAll (other: Tally): void {
@@ -38,11 +38,11 @@ class Tally {
     const folder = this.#folders.get(id)
     if (folder === undefined) return
     this.#folders.delete(id)
-    this.#sums.set(folder.mark, this.of(folder.mark) - folder.bytes)
+    this.#sums.set(folder.ownerTag, this.getBytes(folder.ownerTag) - folder.bytes)
   }
 
-  of (mark: string): number {
-    return this.#sums.get(mark) ?? 0
+  getBytes (ownerTag: string): number {
+    return this.#sums.get(ownerTag) ?? 0
   }
 }
 
@@ -54,13 +54,13 @@ class Tally {
 export class DiskQuota {
   readonly #directory: string
   readonly #max: number
-  #found = new Tally()
+  #scanned = new Tally()
   /** Bytes written since the last scan began. */
   #written = new Tally()
   /** Folders deleted since then. */
   #deleted = new Set<string>()
   #last = { endedAt: -Infinity, tookMs: 0 }
-  #looking: Promise<void> | undefined
+  #pendingScan: Promise<void> | undefined
 
   constructor ({ directory, max }: { readonly directory: string, readonly max: number }) {
     this.#directory = directory
@@ -72,81 +72,81 @@ export class DiskQuota {
    * @throws {Failure} PAYLOAD_TOO_LARGE when they exceed the limit alone, RATE_LIMITED when they exceed it with the
    * existing files
    */
-  async require (mark: string, bytes: number): Promise<void> {
+  async require (ownerTag: string, bytes: number): Promise<void> {
     if (bytes > this.#max) throw tooLarge(this.#max)
-    await this.#look(retentionMs)
+    await this.#refresh(retentionMs)
     // Files may have been deleted by now.
-    if (this.#heldBy(mark) + bytes > this.#max) await this.#look(0)
-    if (this.#heldBy(mark) + bytes > this.#max) throw quotaExceeded(this.#max)
+    if (this.#getUsage(ownerTag) + bytes > this.#max) await this.#refresh(0)
+    if (this.#getUsage(ownerTag) + bytes > this.#max) throw quotaExceeded(this.#max)
   }
 
   /** Does the same check, and counts the bytes as written. `fileBytes` is the resulting size of the file. */
   async take (folder: OwnedFolder, bytes: number, fileBytes: number): Promise<void> {
     if (fileBytes > this.#max) throw tooLarge(this.#max)
-    await this.require(folder.mark, bytes)
+    await this.require(folder.ownerTag, bytes)
     this.#written.add(folder, bytes)
   }
 
   /** Removes a deleted folder from the count immediately. */
   forget (id: string): void {
-    this.#found.drop(id)
+    this.#scanned.drop(id)
     this.#written.drop(id)
     this.#deleted.add(id)
   }
 
-  #heldBy (mark: string): number {
-    return this.#found.of(mark) + this.#written.of(mark)
+  #getUsage (ownerTag: string): number {
+    return this.#scanned.getBytes(ownerTag) + this.#written.getBytes(ownerTag)
   }
 
   /** Scans the disk unless the last scan is recent enough; concurrent calls share one scan. */
-  async #look (maxMs: number): Promise<void> {
+  async #refresh (maxMs: number): Promise<void> {
     const { endedAt, tookMs } = this.#last
     if (performance.now() < endedAt + Math.max(maxMs, tookMs * maxRecentTimes)) return
-    this.#looking ??= this.#lookNow().finally(() => { this.#looking = undefined })
-    await this.#looking
+    this.#pendingScan ??= this.#scan().finally(() => { this.#pendingScan = undefined })
+    await this.#pendingScan
   }
 
-  async #lookNow (): Promise<void> {
+  async #scan (): Promise<void> {
     const begunAt = performance.now()
     // The scan may include bytes written meanwhile: they count twice until the next scan, rather than not at all.
     const before = this.#written
     this.#written = new Tally()
     this.#deleted = new Set()
     try {
-      this.#found = await heldIn(this.#directory)
+      this.#scanned = await scanUsage(this.#directory)
     } catch (error) {
       this.#written.addAll(before)
       throw error
     }
-    for (const id of this.#deleted) this.#found.drop(id)
+    for (const id of this.#deleted) this.#scanned.drop(id)
     const endedAt = performance.now()
     this.#last = { endedAt, tookMs: endedAt - begunAt }
   }
 }
 
-async function heldIn (directory: string): Promise<Tally> {
+async function scanUsage (directory: string): Promise<Tally> {
   const held = new Tally()
   // Sequentially, so that other file operations are not delayed.
   for (const id of (await readdir(directory)).filter(isJobId)) {
-    const names = await namesIn(join(directory, id))
-    const mark = names.find(name => name.startsWith('.of-'))
-    if (mark === undefined) continue
-    const sizes = await Promise.all(names.map(name => sizeOf(join(directory, id, name))))
-    held.add({ id, mark }, sizes.reduce((sum, size) => sum + size, 0))
+    const names = await listNames(join(directory, id))
+    const ownerTag = names.find(name => name.startsWith('.of-'))
+    if (ownerTag === undefined) continue
+    const sizes = await Promise.all(names.map(name => readDiskSize(join(directory, id, name))))
+    held.add({ id, ownerTag }, sizes.reduce((sum, size) => sum + size, 0))
   }
   return held
 }
 
 /** The names of files in a folder; none if it was deleted meanwhile. */
-async function namesIn (folder: string): Promise<readonly string[]> {
-  return await readdir(folder).catch(none([]))
+async function listNames (folder: string): Promise<readonly string[]> {
+  return await readdir(folder).catch(fallbackIfMissing([]))
 }
 
-async function sizeOf (path: string): Promise<number> {
-  return await stat(path).then(({ size }) => Math.max(size, blockBytes)).catch(none(0))
+async function readDiskSize (path: string): Promise<number> {
+  return await stat(path).then(({ size }) => Math.max(size, blockBytes)).catch(fallbackIfMissing(0))
 }
 
-const none = <T>(nothing: T) => (error: NodeJS.ErrnoException): T => {
+const fallbackIfMissing = <T>(nothing: T) => (error: NodeJS.ErrnoException): T => {
   if (error.code === 'ENOENT') return nothing
   throw error
 }

@@ -1,7 +1,7 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import { constants } from 'node:fs'
 import { open, readFile } from 'node:fs/promises'
-import { frameBytes, keyFor, plaintextLength, sealedFrameBytes, type FileSecret } from './frames.js'
+import { frameBytes, deriveKey, toPlaintextLength, sealedFrameBytes, type FileSecret } from './frames.js'
 import { corruptFile } from './storage-errors.js'
 import type { FileState } from '../job-context.js'
 
@@ -32,44 +32,44 @@ export class SegmentList {
 
   private constructor (path: string, secret: FileSecret, bytes: Buffer) {
     this.#path = path
-    this.#key = keyFor(secret, 'list')
-    this.#bytes = fullList(bytes, this.#key)
+    this.#key = deriveKey(secret, 'list')
+    this.#bytes = requireValidEntries(bytes, this.#key)
   }
 
   /** Reads the list; empty for a file without one. @throws {Failure} when it was changed */
   static async read (path: string, secret: FileSecret): Promise<SegmentList> {
-    return new SegmentList(path, secret, await bytesOf(path))
+    return new SegmentList(path, secret, await readIfExists(path))
   }
 
   get segments (): readonly Segment[] {
-    this.#segments ??= segmentsIn(this.#bytes)
+    this.#segments ??= parseSegments(this.#bytes)
     return this.#segments
   }
 
   /** @throws {Failure} when the content is not that of the recorded state */
   require ({ bytes, mark }: FileState): void {
-    if (bytes > 0 && segmentBefore(bytes, this.segments).segment?.mark !== mark) {
+    if (bytes > 0 && findSegmentBefore(bytes, this.segments).segment?.mark !== mark) {
       throw corruptFile('a file is not in the recorded state')
     }
   }
 
   /** Creates the next segment, with a new salt. It is not valid before `note` has stored it. */
-  next (start: number, offset: number): { readonly segment: Segment, readonly note: () => Promise<void> } {
+  createNext (start: number, offset: number): { readonly segment: Segment, readonly note: () => Promise<void> } {
     const index = this.#bytes.length
-    const { entry, segment } = entryAfter(this.#bytes, { start, offset }, this.#key)
-    this.#know(Buffer.concat([this.#bytes, entry]))
+    const { entry, segment } = createEntry(this.#bytes, { start, offset }, this.#key)
+    this.#setBytes(Buffer.concat([this.#bytes, entry]))
     return { segment, note: async () => await put(this.#path, entry, index) }
   }
 
   /** Reloads the list. @returns whether it has changed */
-  async learn (): Promise<boolean> {
-    const bytes = fullList(await bytesOf(this.#path), this.#key)
+  async reload (): Promise<boolean> {
+    const bytes = requireValidEntries(await readIfExists(this.#path), this.#key)
     if (bytes.equals(this.#bytes)) return false
-    this.#know(bytes)
+    this.#setBytes(bytes)
     return true
   }
 
-  #know (bytes: Buffer): void {
+  #setBytes (bytes: Buffer): void {
     this.#bytes = bytes
     this.#segments = undefined
   }
@@ -80,16 +80,18 @@ export class SegmentList {
  * @param fileBytes the size of the file on disk
  * @returns undefined when the file is too short
  */
-export function previousFrameEnd (index: number, segments: readonly Segment[], fileBytes: number): number | undefined {
-  const { segment, next } = segmentBefore(index, segments)
+export function findPreviousFrameEnd (
+  index: number, segments: readonly Segment[], fileBytes: number
+): number | undefined {
+  const { segment, next } = findSegmentBefore(index, segments)
   if (segment === undefined) return index === 0 ? 0 : undefined
   const rowBytes = Math.min(next?.offset ?? fileBytes, fileBytes) - segment.offset
-  if (plaintextLength(rowBytes) < index - segment.start) return undefined
+  if (toPlaintextLength(rowBytes) < index - segment.start) return undefined
   return segment.offset + Math.min(rowBytes, Math.ceil((index - segment.start) / frameBytes) * sealedFrameBytes)
 }
 
 /** The segment that holds the last byte before an offset, and the next one. */
-function segmentBefore (
+function findSegmentBefore (
   index: number,
   segments: readonly Segment[]
 ): { readonly segment: Segment | undefined; readonly next: Segment | undefined } {
@@ -98,14 +100,14 @@ function segmentBefore (
 }
 
 /** The bytes of plaintext in a file of this size on disk. Only reading authenticates them. */
-export function plainBytesOf (segments: readonly Segment[], fileBytes: number): number {
+export function countPlainBytes (segments: readonly Segment[], fileBytes: number): number {
   const at = segments.findLastIndex(({ offset }) => offset <= fileBytes)
   const segment = segments[at]
   if (segment === undefined) return 0
-  return Math.min(segments[at + 1]?.start ?? Infinity, segment.start + plaintextLength(fileBytes - segment.offset))
+  return Math.min(segments[at + 1]?.start ?? Infinity, segment.start + toPlaintextLength(fileBytes - segment.offset))
 }
 
-async function bytesOf (path: string): Promise<Buffer> {
+async function readIfExists (path: string): Promise<Buffer> {
   try {
     return await readFile(path)
   } catch (error) {
@@ -125,25 +127,25 @@ async function put (path: string, entry: Buffer, index: number): Promise<void> {
 }
 
 /** The valid entries: an incomplete last entry, left by a crash, was never used. */
-function fullList (bytes: Buffer, key: Buffer): Buffer {
+function requireValidEntries (bytes: Buffer, key: Buffer): Buffer {
   const full = bytes.length - bytes.length % entryBytes
   for (const length of [full, full - entryBytes]) {
     if (length <= 0) return bytes.subarray(0, 0)
-    if (isComplete(bytes.subarray(0, length), key)) return bytes.subarray(0, length)
+    if (isAuthentic(bytes.subarray(0, length), key)) return bytes.subarray(0, length)
   }
   throw corruptFile('the list of a file\'s pieces was changed')
 }
 
 /** The last mark authenticates everything before it. */
-function isComplete (list: Buffer, key: Buffer): boolean {
-  return timingSafeEqual(markOf(list.subarray(0, -markBytes), key), list.subarray(-markBytes))
+function isAuthentic (list: Buffer, key: Buffer): boolean {
+  return timingSafeEqual(computeMark(list.subarray(0, -markBytes), key), list.subarray(-markBytes))
 }
 
-function markOf (list: Buffer, key: Buffer): Buffer {
+function computeMark (list: Buffer, key: Buffer): Buffer {
   return createHmac('sha256', key).update(list).digest().subarray(0, markBytes)
 }
 
-function entryAfter (
+function createEntry (
   list: Buffer,
   { start, offset }: Pick<Segment, 'start' | 'offset'>,
   key: Buffer
@@ -153,12 +155,12 @@ function entryAfter (
   note.writeBigUInt64BE(BigInt(start))
   note.writeBigUInt64BE(BigInt(offset), numberBytes)
   salt.copy(note, 2 * numberBytes)
-  const mark = markOf(Buffer.concat([list, note]), key)
-  return { entry: Buffer.concat([note, mark]), segment: { start, offset, salt, mark: printed(mark) } }
+  const mark = computeMark(Buffer.concat([list, note]), key)
+  return { entry: Buffer.concat([note, mark]), segment: { start, offset, salt, mark: encodeMark(mark) } }
 }
 
 /** A segment replaces earlier ones that begin at the same offset or later. */
-function segmentsIn (list: Buffer): readonly Segment[] {
+function parseSegments (list: Buffer): readonly Segment[] {
   const segments: Segment[] = []
   for (let at = 0; at < list.length; at += entryBytes) {
     const start = Number(list.readBigUInt64BE(at))
@@ -167,10 +169,10 @@ function segmentsIn (list: Buffer): readonly Segment[] {
       start,
       offset: Number(list.readBigUInt64BE(at + numberBytes)),
       salt: list.subarray(at + 2 * numberBytes, at + noteBytes),
-      mark: printed(list.subarray(at + noteBytes, at + entryBytes))
+      mark: encodeMark(list.subarray(at + noteBytes, at + entryBytes))
     })
   }
   return segments
 }
 
-const printed = (mark: Buffer): string => mark.toString('base64url')
+const encodeMark = (mark: Buffer): string => mark.toString('base64url')

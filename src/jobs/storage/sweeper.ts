@@ -7,7 +7,7 @@ import type { Spool } from './files.js'
 /** The parts of a sweeper; `now` is the wall clock, like that of the disk. */
 interface SweeperParts {
   readonly jobs: Pick<Jobs, 'expired' | 'existing' | 'abandoned' | 'forget'>
-  readonly spool: Pick<Spool, 'storeId' | 'delete' | 'deleteBut' | 'unchangedSince' | 'withMoreThan'>
+  readonly spool: Pick<Spool, 'storeId' | 'delete' | 'deleteExcept' | 'listUnchangedSince' | 'listWithOtherFiles'>
   readonly now: () => Date
   readonly log: Pick<FastifyBaseLogger, 'info' | 'warn'>
   readonly everyMs?: number
@@ -64,7 +64,7 @@ export class Sweeper {
 
   async #sweepOrphans (): Promise<void> {
     const { jobs, spool, now, log } = this.#parts
-    const quiet = await spool.unchangedSince(new Date(now().getTime() - orphanMs))
+    const quiet = await spool.listUnchangedSince(new Date(now().getTime() - orphanMs))
     if (quiet.length === 0) return
     const known = new Set(await jobs.existing(quiet))
     const orphans = quiet.filter(id => !known.has(id))
@@ -78,10 +78,10 @@ export class Sweeper {
    */
   async #sweepAbandoned (): Promise<void> {
     const { jobs, spool } = this.#parts
-    const ids = await spool.withMoreThan(importResultsPrefix)
+    const ids = await spool.listWithOtherFiles(importResultsPrefix)
     for (let at = 0; at < ids.length; at += maxConcurrentRequests) {
       for (const id of await jobs.abandoned(ids.slice(at, at + maxConcurrentRequests))) {
-        await spool.deleteBut(id, importResultsPrefix)
+        await spool.deleteExcept(id, importResultsPrefix)
       }
     }
   }

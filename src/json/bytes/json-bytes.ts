@@ -16,10 +16,10 @@ const maxSoughtBytes = 512
 /** The compiled code reads so far behind the JSON: sixteen bytes, as far away as the text that it looks for is long. */
 const paddingBytes = maxSoughtBytes + 32
 /** Room for another text that is longer, as often as it is likely; for more of it there is no result. */
-const outputBytes = (length: number): number => length + (length >> 2) + 1_024
+const estimateOutputBytes = (length: number): number => length + (length >> 2) + 1_024
 
 /** What the compiled code is given, and how many bytes it may write. */
-interface Opened { readonly json: Buffer, readonly sought: Buffer, readonly other: Buffer, readonly room?: number }
+interface Opened { readonly json: Buffer, readonly sought: Buffer, readonly other: Buffer, readonly capacity?: number }
 
 /** For tests: other code, or a Node.js without WebAssembly. */
 interface JsonBytesOptions {
@@ -39,8 +39,8 @@ export class JsonBytes {
   }
 
   /** Whether a member of a name may have a value that begins with a text; true for all that is not known. */
-  mayHaveMember (json: Buffer, name: Buffer, beginning: Buffer): boolean {
-    return this.#open({ json, sought: beginning, other: name })?.hasMember() !== 0
+  mayHaveMember (json: Buffer, name: Buffer, prefix: Buffer): boolean {
+    return this.#open({ json, sought: prefix, other: name })?.hasMember() !== 0
   }
 
   /**
@@ -48,17 +48,17 @@ export class JsonBytes {
    * @returns a view that is valid until the next call; undefined for JSON of which it knows nothing
    */
   replaceAll (json: Buffer, found: Buffer, other: Buffer): Buffer | undefined {
-    const room = outputBytes(json.length)
-    const exports = this.#open({ json, sought: found, other, room })
+    const capacity = estimateOutputBytes(json.length)
+    const exports = this.#open({ json, sought: found, other, capacity })
     if (exports === undefined) return undefined
     const output = textStart + json.length + paddingBytes
-    const length = exports.replace(output, output + room)
+    const length = exports.replace(output, output + capacity)
     return length < 0 ? undefined : this.#code.memory.subarray(output, output + length)
   }
 
-  #open ({ json, sought, other, room = 0 }: Opened): Exports | undefined {
+  #open ({ json, sought, other, capacity = 0 }: Opened): Exports | undefined {
     if (Math.max(sought.length, other.length) > maxSoughtBytes) return undefined
-    const exports = this.#code.open(textStart + json.length + paddingBytes + room)
+    const exports = this.#code.open(textStart + json.length + paddingBytes + capacity)
     if (exports === undefined) return undefined
     const { memory } = this.#code
     memory.set(sought)

@@ -16,7 +16,7 @@ const paddingBytes = 32
 /** UTF-8 has at most so many for each of JavaScript's characters. */
 const bytesPerCharacter = 3
 /** Room for the values, sixteen bytes for each: in a page of records there is one for some nine characters. */
-const nodeBytes = (length: number): number => 4_096 + length * 3
+const estimateNodeBytes = (length: number): number => 4_096 + length * 3
 const maxNameBytes = 64
 /** Room to write, as it is first and as it is at most between two texts. */
 const outputBytes = 65_536
@@ -37,7 +37,7 @@ const encoder = new TextEncoder()
 const ids = new Map<string, number>()
 
 /** The id by which {@link JsonNodes.find} finds members of a name, which is one of the code's and not of a text's. */
-export function nameId (name: string): number {
+export function getNameId (name: string): number {
   const known = ids.get(name)
   if (known !== undefined) return known
   if (Buffer.byteLength(name) > maxNameBytes) throw new RangeError(`too long a name: ${name}`)
@@ -46,8 +46,8 @@ export function nameId (name: string): number {
 }
 
 /** The ids of several names, by the names. */
-export const idsOf = <N extends string>(...names: readonly N[]): Readonly<Record<N, number>> =>
-  Object.fromEntries(names.map(name => [name, nameId(name)])) as Record<N, number>
+export const getNameIds = <N extends string>(...names: readonly N[]): Readonly<Record<N, number>> =>
+  Object.fromEntries(names.map(name => [name, getNameId(name)])) as Record<N, number>
 
 /** For tests: other code, or a Node.js without WebAssembly. */
 interface NodesOptions {
@@ -94,7 +94,7 @@ export class JsonNodes {
     this.opened++
     this.#indexed = -1
     this.#values.clear()
-    const exports = this.#code.open(textStart + text.length + paddingBytes + nodeBytes(text.length))
+    const exports = this.#code.open(textStart + text.length + paddingBytes + estimateNodeBytes(text.length))
     if (exports === undefined) return false
     this.#bytes = this.#code.memory
     if (this.#names < ids.size) this.#addNames(exports)
@@ -130,7 +130,7 @@ export class JsonNodes {
     this.#indexed = holder
   }
 
-  /** The member of an object by its {@link nameId}; 0 if it has none, and of anything that is no object. */
+  /** The member of an object by its {@link getNameId}; 0 if it has none, and of anything that is no object. */
   find (holder: JsonNode, name: number): JsonNode {
     if (holder === this.#indexed) return this.#members[name] ?? 0
     const nodes = this.#nodes
@@ -155,7 +155,7 @@ export class JsonNodes {
 
   /** The first item of a list; 0 of an empty one, and of anything else. */
   firstItem (list: JsonNode): JsonNode {
-    return this.#first(list) === openList ? this.nextItem(list, list) : 0
+    return this.#getFirstByte(list) === openList ? this.nextItem(list, list) : 0
   }
 
   /** The item behind an item, which is the list itself before the first one; 0 behind the last. */
@@ -165,24 +165,24 @@ export class JsonNodes {
   }
 
   isObject (node: JsonNode): boolean {
-    return this.#first(node) === openObject
+    return this.#getFirstByte(node) === openObject
   }
 
   isNumber (node: JsonNode): boolean {
-    return isNumberStart(this.#first(node))
+    return isNumberStart(this.#getFirstByte(node))
   }
 
   isBoolean (node: JsonNode): boolean {
-    const char = this.#first(node)
+    const char = this.#getFirstByte(node)
     return char === 0x74 || char === 0x66
   }
 
   isNull (node: JsonNode): boolean {
-    return this.#first(node) === 0x6e
+    return this.#getFirstByte(node) === 0x6e
   }
 
   isString (node: JsonNode): boolean {
-    return this.#first(node) === quote
+    return this.#getFirstByte(node) === quote
   }
 
   /** Whether it is a text that is not empty. */
@@ -199,7 +199,7 @@ export class JsonNodes {
 
   /** Whether it is this text, given as the bytes of {@link encodeText}. */
   isSame (node: JsonNode, text: Uint8Array): boolean {
-    if (this.isEscaped(node)) return JSON.stringify(this.value(node)) === Buffer.from(text).toString()
+    if (this.isEscaped(node)) return JSON.stringify(this.getValue(node)) === Buffer.from(text).toString()
     const bytes = this.#bytes
     const start = this.#nodes[node * 4 + 1]!
     const { length } = text
@@ -209,12 +209,12 @@ export class JsonNodes {
   }
 
   /** The text of a value as it stands, with a character for each of its bytes. */
-  source (node: JsonNode): string {
+  getSource (node: JsonNode): string {
     return this.#bytes.toString('latin1', this.#nodes[node * 4 + 1], this.#nodes[node * 4 + 2])
   }
 
   /** What {@link parseStored} makes of a value. */
-  value (node: JsonNode): unknown {
+  getValue (node: JsonNode): unknown {
     if (this.#values.has(node)) return this.#values.get(node)
     const value = parseStored(this.#bytes.toString('utf8', this.#nodes[node * 4 + 1], this.#nodes[node * 4 + 2]))
     this.#values.set(node, value)
@@ -224,7 +224,7 @@ export class JsonNodes {
   /** Writes bytes. */
   write (text: Uint8Array): void {
     const { length } = text
-    const output = this.#roomFor(length)
+    const output = this.#ensureCapacity(length)
     const to = this.length
     for (let i = 0; i < length; i++) output[to + i] = text[i]!
     this.length = to + length
@@ -232,7 +232,7 @@ export class JsonNodes {
 
   /** Writes a text, of which no character is escaped. */
   writeText (text: string): void {
-    this.length += this.#roomFor(text.length * bytesPerCharacter).write(text, this.length)
+    this.length += this.#ensureCapacity(text.length * bytesPerCharacter).write(text, this.length)
   }
 
   /** Writes another byte at a place where something was written. */
@@ -240,32 +240,32 @@ export class JsonNodes {
     this.#output[at] = char
   }
 
-  /** Writes a text, number or boolean as the printer of {@link value} would. */
+  /** Writes a text, number or boolean as the printer of {@link getValue} would. */
   copy (node: JsonNode): void {
-    if (this.isEscaped(node)) this.writeText(printJson(this.value(node)))
+    if (this.isEscaped(node)) this.writeText(printJson(this.getValue(node)))
     else this.#copy(this.#nodes[node * 4 + 1]!, this.#nodes[node * 4 + 2]!)
   }
 
   /** Writes what is between the quotation marks of a text. */
   copyInside (node: JsonNode): void {
-    if (this.isEscaped(node)) this.writeText(printJson(this.value(node)).slice(1, -1))
+    if (this.isEscaped(node)) this.writeText(printJson(this.getValue(node)).slice(1, -1))
     else this.#copy(this.#nodes[node * 4 + 1]! + 1, this.#nodes[node * 4 + 2]! - 1)
   }
 
   /** All that is written. What was made of values is forgotten, and room that is seldom needed is given back. */
-  written (): Buffer {
+  takeOutput (): Buffer {
     const written = Buffer.from(this.#output.subarray(0, this.length))
     this.#values.clear()
     if (this.#output.length > maxOutputBytes) this.#output = Buffer.allocUnsafe(outputBytes)
     return written
   }
 
-  #first (node: JsonNode): number {
+  #getFirstByte (node: JsonNode): number {
     return this.#bytes[this.#nodes[node * 4 + 1]!]!
   }
 
   #copy (from: number, to: number): void {
-    const [bytes, output] = [this.#bytes, this.#roomFor(to - from)]
+    const [bytes, output] = [this.#bytes, this.#ensureCapacity(to - from)]
     let at = this.length
     if (to - from > 64) {
       bytes.copy(output, at, from, to)
@@ -276,7 +276,7 @@ export class JsonNodes {
     this.length = at
   }
 
-  #roomFor (length: number): Buffer {
+  #ensureCapacity (length: number): Buffer {
     const needed = this.length + length
     if (needed > this.#output.length) {
       const output = Buffer.allocUnsafe(needed * 2)

@@ -37,7 +37,7 @@ export class CompiledCode<E extends { readonly memory: WasmMemory }> {
     if (!this.#isOpened) this.#exports = openCode<E>(this.#code, this.#api)
     this.#isOpened = true
     const exports = this.#exports
-    if (exports === undefined || !makeRoom(exports.memory, bytes)) return undefined
+    if (exports === undefined || !ensureCapacity(exports.memory, bytes)) return undefined
     if (this.memory.buffer !== exports.memory.buffer) this.memory = Buffer.from(exports.memory.buffer)
     return exports
   }
@@ -54,7 +54,7 @@ function openCode<E> (code: string, api: WebAssemblyApi | null): E | undefined {
 }
 
 /** @returns whether a memory has so many bytes, after it has grown if need be; it has 20 MiB at most */
-function makeRoom (memory: WasmMemory, bytes: number): boolean {
+function ensureCapacity (memory: WasmMemory, bytes: number): boolean {
   const missing = bytes - memory.buffer.byteLength
   if (missing <= 0) return true
   if (bytes > maxBytes) return false

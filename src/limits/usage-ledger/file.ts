@@ -1,7 +1,7 @@
 import Database from 'better-sqlite3'
 import { openSqlite } from '../../files/open-sqlite.js'
-import { BatchSeries, seriesSchema, unpackLines } from '../../control-plane/outbox/series.js'
-import { monthOf } from '../month.js'
+import { BatchSeries, buildSeriesSchema, unpackLines } from '../../control-plane/outbox/series.js'
+import { toMonth } from '../month.js'
 import type { UsageBatch, UsageLine, UsageAck } from '../usage.js'
 
 const columns = `
@@ -24,23 +24,23 @@ interface LineRow extends Omit<UsageLine, 'isCounted' | 'isOverage'> {
   readonly isOverage: number
 }
 
-const inMonth = ({ tenantId, mode, hour, count }: UsageLine) => ({ tenantId, mode, month: monthOf(hour), count })
+const toMonthRow = ({ tenantId, mode, hour, count }: UsageLine) => ({ tenantId, mode, month: toMonth(hour), count })
 
-const rowOf = (line: UsageLine): LineRow => ({
+const toRow = (line: UsageLine): LineRow => ({
   ...line,
   isCounted: Number(line.isCounted),
   isOverage: Number(line.isOverage)
 })
 
-const lineOf = (row: LineRow): UsageLine => ({
+const toLine = (row: LineRow): UsageLine => ({
   ...row, isCounted: row.isCounted === 1, isOverage: row.isOverage === 1
 })
 
-const shown = `
+const selectedColumns = `
   key_id AS keyId, tenant_id AS tenantId, mode, hour, resource, interaction, outcome,
   is_counted AS isCounted, is_overage AS isOverage, count, last_at AS lastAt`
 
-const adding = (table: string) => `
+const buildUpsert = (table: string) => `
   INSERT INTO ${table} VALUES (:keyId, :tenantId, :mode, :hour, :resource, :interaction, :outcome, :isCounted, :isOverage, :count, :lastAt)
   ON CONFLICT DO UPDATE SET count = count + excluded.count, last_at = max(last_at, excluded.last_at)`
 
@@ -76,7 +76,7 @@ export class LedgerFile {
     this.#database = openSqlite({
       file,
       // With its name in the same transaction, since the month's counts are read as soon as there are tables.
-      migrations: [`${schema} ${seriesSchema()}`],
+      migrations: [`${schema} ${buildSeriesSchema()}`],
       // A power failure may lose the last second, but never a batch that the control plane has.
       synchronous: 'FULL',
       timeoutMs: busyMs
@@ -88,17 +88,17 @@ export class LedgerFile {
         return lines.length === 0 ? undefined : { json: JSON.stringify(lines), count: lines.length }
       },
       onAcknowledged: (lines, sign) => this.#notify(lines, sign),
-      onDrop: lines => { for (const line of lines) this.#statements.total.run(rowOf(line)) }
+      onDrop: lines => { for (const line of lines) this.#statements.total.run(toRow(line)) }
     })
   }
 
   /** Adds all lines or none. A flush that was already written, although the write seemed to fail, is ignored. */
   add ({ name, lines }: FlushBatch): void {
-    this.#inTransaction(() => {
+    this.#runInTransaction(() => {
       if (this.#statements.written.get() === name) return
       for (const line of lines) {
-        this.#statements.await.run(rowOf(line))
-        if (line.isCounted) this.#statements.own.run(inMonth(line))
+        this.#statements.await.run(toRow(line))
+        if (line.isCounted) this.#statements.own.run(toMonthRow(line))
       }
       this.#statements.mark.run(name)
     })
@@ -114,12 +114,12 @@ export class LedgerFile {
    * what was reported here is the others' count.
    */
   applyAck (receipt: UsageAck, now: Date): void {
-    this.#inTransaction(() => {
+    this.#runInTransaction(() => {
       this.#series.applyAck(receipt, now, () => {
         for (const { counted, ...pool } of receipt.months ?? []) this.#statements.learn.run({ ...pool, counted })
       })
       this.#statements.forget.run(new Date(now.getTime() - totalRetentionMs).toISOString())
-      this.#statements.forgetMonths.run(monthOf(new Date(now.getTime() - monthRetentionMs).toISOString()))
+      this.#statements.forgetMonths.run(toMonth(new Date(now.getTime() - monthRetentionMs).toISOString()))
     })
   }
 
@@ -127,19 +127,19 @@ export class LedgerFile {
     this.#database.close()
   }
 
-  #inTransaction<T> (work: () => T): T {
+  #runInTransaction<T> (work: () => T): T {
     return this.#database.transaction(work).immediate()
   }
 
   #take (maxLines: number): readonly UsageLine[] {
     const rows = this.#statements.waiting.all(maxLines) as LineRow[]
     for (const row of rows) this.#statements.leave.run(row)
-    return rows.map(lineOf)
+    return rows.map(toLine)
   }
 
   #notify (lines: readonly UsageLine[], sign: 1 | -1): void {
     const counted = lines.filter(({ isCounted }) => isCounted)
-    for (const line of counted) this.#statements.reported.run({ ...inMonth(line), count: sign * line.count })
+    for (const line of counted) this.#statements.reported.run({ ...toMonthRow(line), count: sign * line.count })
   }
 }
 
@@ -147,15 +147,15 @@ export class LedgerFile {
  * All lines in the ledger of a gateway, or only those that the control plane has not acknowledged. The gateway may be
  * running. Several lines may differ only in the count.
  */
-export function ledgerLines (file: string, which: 'all' | 'unsent' = 'all'): readonly UsageLine[] {
+export function readLedgerLines (file: string, which: 'all' | 'unsent' = 'all'): readonly UsageLine[] {
   const database = new Database(file, { readonly: true, fileMustExist: true })
   const [tables, condition] = which === 'all'
     ? [['waiting', 'totals'], '']
     : [['waiting'], 'WHERE acknowledged_at IS NULL']
   try {
     const read = database.transaction(() => [...tables.flatMap(table =>
-      database.prepare(`SELECT ${shown} FROM ${table}`).all() as LineRow[]
-    ).map(lineOf),
+      database.prepare(`SELECT ${selectedColumns} FROM ${table}`).all() as LineRow[]
+    ).map(toLine),
     ...(database.prepare(`SELECT content FROM batches ${condition}`).pluck().all() as Buffer[]).flatMap(content => unpackLines<UsageLine>(content))]
     )
     return read.deferred()
@@ -174,7 +174,7 @@ interface LedgerTotals { readonly ledgerId: string, readonly lines: readonly Usa
  * What a ledger counted in a range of hours, in the order of hours. Memory is bounded by the lines of that range. The
  * gateway may be running.
  */
-export function ledgerTotals (file: string, { from, to }: HourRange): LedgerTotals {
+export function readLedgerTotals (file: string, { from, to }: HourRange): LedgerTotals {
   const database = new Database(file, { readonly: true, fileMustExist: true })
   try {
     return database.transaction(() => {
@@ -193,8 +193,8 @@ export function ledgerTotals (file: string, { from, to }: HourRange): LedgerTota
             })
       }
       for (const table of ['totals', 'waiting']) {
-        const rows = database.prepare(`SELECT ${shown} FROM ${table} WHERE hour >= ? AND hour < ?`)
-        for (const row of rows.iterate(from, to)) add(lineOf(row as LineRow))
+        const rows = database.prepare(`SELECT ${selectedColumns} FROM ${table} WHERE hour >= ? AND hour < ?`)
+        for (const row of rows.iterate(from, to)) add(toLine(row as LineRow))
       }
       for (const content of database.prepare('SELECT content FROM batches').pluck().iterate()) {
         for (const line of unpackLines<UsageLine>(content as Buffer)) if (line.hour >= from && line.hour < to) add(line)
@@ -210,9 +210,9 @@ function prepare (database: Database.Database) {
   return {
     written: database.prepare('SELECT written FROM series').pluck(),
     mark: database.prepare('UPDATE series SET written = ?'),
-    await: database.prepare(adding('waiting')),
-    total: database.prepare(adding('totals')),
-    waiting: database.prepare(`SELECT ${shown} FROM waiting LIMIT ?`),
+    await: database.prepare(buildUpsert('waiting')),
+    total: database.prepare(buildUpsert('totals')),
+    waiting: database.prepare(`SELECT ${selectedColumns} FROM waiting LIMIT ?`),
     leave: database.prepare(`
       DELETE FROM waiting WHERE key_id = :keyId AND hour = :hour AND resource = :resource AND interaction = :interaction
       AND outcome = :outcome AND is_counted = :isCounted AND is_overage = :isOverage`),

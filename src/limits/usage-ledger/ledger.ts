@@ -2,10 +2,10 @@ import { randomUUID } from 'node:crypto'
 import type { FastifyBaseLogger } from 'fastify'
 import type { Health } from '../../envelope/health-states.js'
 import { FileFailure } from '../../control-plane/outbox/messages.js'
-import { brokenFiles, compiledModule, FileWriter } from '../../control-plane/outbox/file-writer.js'
+import { listBrokenFiles, resolveCompiledModule, FileWriter } from '../../control-plane/outbox/file-writer.js'
 import type { FlushBatch } from './file.js'
 import { MonthlyUsageReader, type MonthCount, type StoredMonthUsage } from './months.js'
-import { usageKey, UsageCounter } from './tally.js'
+import { countRequestsInMonth, UsageCounter } from './tally.js'
 import { linesPerBatch, type QuotaScope, type UsageBatch, type UsageAck, type UsageEvent } from '../usage.js'
 
 /** Writes a ledger's file in a separate thread. Calls run in order. */
@@ -16,7 +16,7 @@ class LedgerWriter {
   /** `now` is the wall clock. */
   constructor (path: string, now: () => Date) {
     this.#now = now
-    const thread = compiledModule('limits/usage-ledger/thread.js')
+    const thread = resolveCompiledModule('limits/usage-ledger/thread.js')
     this.#file = new FileWriter({ path, thread, name: 'usage-ledger', now })
   }
 
@@ -82,7 +82,7 @@ export class UsageLedger {
   readonly #writer: LedgerWriter
   readonly #months: MonthlyUsageReader
   /** Removed from the tally, and possibly on disk. */
-  #deposit: FlushBatch | undefined
+  #batch: FlushBatch | undefined
   #isFailing = false
   #writing = Promise.resolve()
   #next: Promise<void> | undefined
@@ -122,29 +122,31 @@ export class UsageLedger {
 
   /** The next batch for the control plane; undefined if it has everything. @throws {FileFailure} */
   nextBatch (): Promise<UsageBatch | undefined> {
-    return this.#noticed(this.#writer.nextBatch())
+    return this.#withFailureHandling(this.#writer.nextBatch())
   }
 
   /** Applies the receipt of a batch. @throws {FileFailure} */
   settle (receipt: UsageAck): Promise<void> {
-    return this.#noticed(this.#writer.settle(receipt))
+    return this.#withFailureHandling(this.#writer.settle(receipt))
   }
 
   /** The counts of a pool in a month, including those in memory. If the disk can't be read, only those in memory. */
-  monthOf (pool: QuotaScope, month: string): MonthCount {
+  getMonthCount (pool: QuotaScope, month: string): MonthCount {
     const { written, own, others } = this.#readMonth(pool, month)
-    const onItsWay =
-      this.#deposit === undefined || this.#deposit.name === written ? 0 : usageKey(this.#deposit.lines, pool, month)
-    return { own: own + onItsWay + this.#tally.countedIn(pool, month), others }
+    const inFlightCount =
+      this.#batch === undefined || this.#batch.name === written
+        ? 0
+        : countRequestsInMonth(this.#batch.lines, pool, month)
+    return { own: own + inFlightCount + this.#tally.countInMonth(pool, month), others }
   }
 
   /** The state of the ledger. */
   check (): LedgerCheck {
-    const broken = brokenFiles(this.#options.file)
+    const broken = listBrokenFiles(this.#options.file)
     const isOk = !this.#isFailing && this.#tally.lost === 0 && broken.length === 0
     return {
       status: isOk ? 'ok' : 'degraded',
-      linesInMemory: this.#linesInMemory(),
+      linesInMemory: this.#countLinesInMemory(),
       lostRequests: this.#tally.lost,
       broken
     }
@@ -160,9 +162,9 @@ export class UsageLedger {
     clearInterval(this.#timer)
     do await this.flush()
     while (this.#tally.size > 0 && !this.#isFailing)
-    if (this.#linesInMemory() > 0) {
+    if (this.#countLinesInMemory() > 0) {
       this.#options.log.error(
-        { lines: this.#linesInMemory() },
+        { lines: this.#countLinesInMemory() },
         'the usage ledger could not be written; counts in memory are lost'
       )
     }
@@ -171,25 +173,25 @@ export class UsageLedger {
     await this.#writer.close()
   }
 
-  #linesInMemory (): number {
-    return this.#tally.size + (this.#deposit?.lines.length ?? 0)
+  #countLinesInMemory (): number {
+    return this.#tally.size + (this.#batch?.lines.length ?? 0)
   }
 
   async #write (): Promise<void> {
     try {
       await this.#writer.open()
-      if (this.#deposit !== undefined) await this.#put(this.#deposit)
+      if (this.#batch !== undefined) await this.#put(this.#batch)
       if (this.#tally.size > 0) await this.#put({ name: randomUUID(), lines: this.#tally.take(maxAtOnce) })
-      this.#succeed()
+      this.#handleSuccess()
     } catch (error) {
-      this.#fail(error)
+      this.#handleFailure(error)
     }
   }
 
   async #put (deposit: FlushBatch): Promise<void> {
-    this.#deposit = deposit
+    this.#batch = deposit
     await this.#writer.add(deposit)
-    this.#deposit = undefined
+    this.#batch = undefined
   }
 
   #readMonth (pool: QuotaScope, month: string): StoredMonthUsage {
@@ -200,21 +202,21 @@ export class UsageLedger {
     }
   }
 
-  async #noticed<T> (work: Promise<T>): Promise<T> {
+  async #withFailureHandling<T> (work: Promise<T>): Promise<T> {
     try {
       return await work
     } catch (error) {
-      this.#fail(error)
+      this.#handleFailure(error)
       throw error
     }
   }
 
-  #succeed (): void {
+  #handleSuccess (): void {
     if (this.#isFailing) this.#options.log.info('the usage ledger can be written again')
     this.#isFailing = false
   }
 
-  #fail (error: unknown): void {
+  #handleFailure (error: unknown): void {
     const { log } = this.#options
     // The name may now belong to another file.
     this.#months.close()

@@ -13,7 +13,7 @@ export interface QuotaReservation {
 interface Held { own: number, others: number }
 
 /** `ledger` provides the counts of pools that are not cached; `size` is the maximum number of pools in the cache. */
-interface MonthCountsOptions { readonly ledger: Pick<UsageLedger, 'monthOf'>, readonly size?: number }
+interface MonthCountsOptions { readonly ledger: Pick<UsageLedger, 'getMonthCount'>, readonly size?: number }
 
 /**
  * The requests of each pool in a month: exact for this gateway, and for others as last reported by the control plane.
@@ -21,11 +21,11 @@ interface MonthCountsOptions { readonly ledger: Pick<UsageLedger, 'monthOf'>, re
  */
 export class MonthlyUsage {
   readonly #ledger: MonthCountsOptions['ledger']
-  readonly #held: LRUCache<string, Held>
+  readonly #cache: LRUCache<string, Held>
 
   constructor ({ ledger, size = 10_000 }: MonthCountsOptions) {
     this.#ledger = ledger
-    this.#held = new LRUCache({ max: size })
+    this.#cache = new LRUCache({ max: size })
   }
 
   /** Counts one request in a month such as `2030-01`. */
@@ -43,8 +43,8 @@ export class MonthlyUsage {
   }
 
   /** How many requests of a pool counted in a month so far. */
-  used (pool: QuotaScope, month: string): number {
-    const { own, others } = this.#held.get(nameOf(pool, month)) ?? this.#ledger.monthOf(pool, month)
+  countUsed (pool: QuotaScope, month: string): number {
+    const { own, others } = this.#cache.get(nameOf(pool, month)) ?? this.#ledger.getMonthCount(pool, month)
     return own + others
   }
 
@@ -56,9 +56,9 @@ export class MonthlyUsage {
   /** Updates the totals of all gateways, once the ledger has stored them. */
   learn (totals: readonly MonthTotal[]): void {
     for (const { month, ...pool } of totals) {
-      const held = this.#held.peek(nameOf(pool, month))
+      const held = this.#cache.peek(nameOf(pool, month))
       // What was counted elsewhere may be on its way to the control plane.
-      if (held !== undefined) held.others = Math.max(held.others, this.#ledger.monthOf(pool, month).others)
+      if (held !== undefined) held.others = Math.max(held.others, this.#ledger.getMonthCount(pool, month).others)
     }
   }
 
@@ -70,8 +70,8 @@ export class MonthlyUsage {
 
   #find (pool: QuotaScope, month: string): Held {
     const name = nameOf(pool, month)
-    const held = this.#held.get(name) ?? { ...this.#ledger.monthOf(pool, month) }
-    this.#held.set(name, held)
+    const held = this.#cache.get(name) ?? { ...this.#ledger.getMonthCount(pool, month) }
+    this.#cache.set(name, held)
     return held
   }
 }

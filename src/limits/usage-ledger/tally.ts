@@ -1,4 +1,4 @@
-import { monthOf } from '../month.js'
+import { toMonth } from '../month.js'
 import type { QuotaScope, UsageEvent, UsageLine } from '../usage.js'
 
 /** Counts requests of the same hour and {@link UsageEvent}, in bounded memory. */
@@ -26,14 +26,14 @@ export class UsageCounter {
   add (use: UsageEvent, at: string): void {
     const name = nameOf(use, at)
     const line = this.#lines.get(name)
-    if (line === undefined) return this.#begin(name, { ...use, hour: hourOf(at), count: 1, lastAt: at })
+    if (line === undefined) return this.#begin(name, { ...use, hour: toHour(at), count: 1, lastAt: at })
     line.count++
     if (at > line.lastAt) line.lastAt = at
   }
 
   /** The number of a pool's counted requests in a month. */
-  countedIn (pool: QuotaScope, month: string): number {
-    return usageKey(this.#lines.values(), pool, month)
+  countInMonth (pool: QuotaScope, month: string): number {
+    return countRequestsInMonth(this.#lines.values(), pool, month)
   }
 
   /** Removes and returns at most `max` lines, oldest first. */
@@ -50,10 +50,12 @@ export class UsageCounter {
 }
 
 /** The number of a pool's counted requests in a month, in these lines. */
-export function usageKey (lines: Iterable<UsageLine>, { tenantId, mode }: QuotaScope, month: string): number {
+export function countRequestsInMonth (
+  lines: Iterable<UsageLine>, { tenantId, mode }: QuotaScope, month: string
+): number {
   let counted = 0
   for (const line of lines) {
-    if (line.isCounted && line.tenantId === tenantId && line.mode === mode && monthOf(line.hour) === month) {
+    if (line.isCounted && line.tenantId === tenantId && line.mode === mode && toMonth(line.hour) === month) {
       counted += line.count
     }
   }
@@ -71,7 +73,7 @@ function * take<T> (items: Iterable<T>, max: number): Generator<T> {
 interface Counted extends Omit<UsageLine, 'count' | 'lastAt'> { count: number, lastAt: string }
 
 /** The hour of a time. Both are ISO 8601 in UTC. */
-export function hourOf (at: string): string {
+export function toHour (at: string): string {
   return `${at.slice(0, 13)}:00:00Z`
 }
 

@@ -1,9 +1,9 @@
 import type { FhirElement } from '../fhir.js'
-import { accepted, put, putList, type Codec, type ReorderedList } from './codec.js'
+import { acceptValue, put, putList, type Codec, type ReorderedList } from './codec.js'
 import type { Element, ElementOptions } from './element.js'
-import { siblingOf, withPrimitive } from './outdated.js'
-import { at, createFinder, isElement, itemsAt, itemsOf, withAt, withMember } from './path.js'
-import { namesOf, printedBy, printItems, printOf } from './print.js'
+import { toSiblingPath, withPrimitive } from './outdated.js'
+import { getAt, createFinder, isElement, itemsAt, toItems, withAt, withMember } from './path.js'
+import { toNameIds, withPrinter, printItems, getPrinter } from './print.js'
 import type { Schema } from './schema.js'
 
 /** Most items that a list may have where the contract says no number. */
@@ -19,15 +19,16 @@ export interface ListOptions extends ElementOptions {
 export function one<T, const O extends ElementOptions> (codec: Codec<T>, path: string, options: O): Element<T, O> {
   const dot = path.lastIndexOf('.')
   const find = createFinder(path)
-  const [names, print] = [namesOf(path), printOf(codec.read)]
-  const isRival = options.choice === undefined ? undefined : conflictingFields(options.choice, path.slice(dot + 1))
+  const [names, print] = [toNameIds(path), getPrinter(codec.read)]
+  const isRival =
+    options.choice === undefined ? undefined : createConflictPredicate(options.choice, path.slice(dot + 1))
   return {
-    schema: described(codec.schema, options),
+    schema: withDescription(codec.schema, options),
     path,
     kind: codec.kind,
     options,
-    accept: value => accepted(codec, value),
-    read: printedBy(
+    accept: value => acceptValue(codec, value),
+    read: withPrinter(
       (holder: FhirElement) => {
         const stored = find(holder)
         return stored === undefined ? undefined : codec.read(stored)
@@ -41,8 +42,8 @@ export function one<T, const O extends ElementOptions> (codec: Codec<T>, path: s
       const after = withPrimitive(holder, path, put(codec, value, find(holder)))
       if (isRival === undefined || value === undefined) return after
       return dot < 0
-        ? without(after, isRival)
-        : withAt(after, path.slice(0, dot), without(at(after, path.slice(0, dot)) as FhirElement, isRival))
+        ? withoutMembers(after, isRival)
+        : withAt(after, path.slice(0, dot), withoutMembers(getAt(after, path.slice(0, dot)) as FhirElement, isRival))
     }
   }
 }
@@ -50,9 +51,9 @@ export function one<T, const O extends ElementOptions> (codec: Codec<T>, path: s
 /** A field that shows all items of a list. */
 export function list<T, const O extends ListOptions> (codec: Codec<T>, path: string, options: O): Element<T[], O> {
   const items = listLens(codec, path)
-  const array = arrayOf(codec.schema, options)
+  const array = buildArraySchema(codec.schema, options)
   return {
-    schema: described(
+    schema: withDescription(
       {
         anyOf: [array, codec.schema],
         'x-shown': array,
@@ -63,27 +64,27 @@ export function list<T, const O extends ListOptions> (codec: Codec<T>, path: str
     path,
     kind: codec.kind,
     options,
-    accept: value => asList(value).map(item => accepted(codec, item)),
+    accept: value => toList(value).map(item => acceptValue(codec, item)),
     read: items.read,
-    write: (holder, value) => items.write(holder, value === undefined ? [] : asList(value))
+    write: (holder, value) => items.write(holder, value === undefined ? [] : toList(value))
   }
 }
 
 /** A field that shows the first item of a list that it can show; the others are kept. */
 export function first<T, const O extends ElementOptions> (codec: Codec<T>, path: string, options: O): Element<T, O> {
-  const sibling = siblingOf(path)
+  const sibling = toSiblingPath(path)
   const find = createFinder(path)
-  const [names, print] = [namesOf(path), printOf(codec.read)]
+  const [names, print] = [toNameIds(path), getPrinter(codec.read)]
   const indexOfItem = (items: readonly unknown[]): number => items.findIndex(item => codec.read(item) !== undefined)
   return {
-    schema: described(codec.schema, options),
+    schema: withDescription(codec.schema, options),
     path,
     kind: codec.kind,
     options,
-    accept: value => accepted(codec, value),
-    read: printedBy(
+    accept: value => acceptValue(codec, value),
+    read: withPrinter(
       (holder: FhirElement) => {
-        for (const item of itemsOf(find(holder))) {
+        for (const item of toItems(find(holder))) {
           const shown = codec.read(item)
           if (shown !== undefined) return shown
         }
@@ -98,7 +99,7 @@ export function first<T, const O extends ElementOptions> (codec: Codec<T>, path:
       }
     ),
     write (holder, value) {
-      const items = slotsAt(holder, path, sibling)
+      const items = getSlots(holder, path, sibling)
       const index = indexOfItem(items) >= 0 ? indexOfItem(items) : items.length
       const item = put(codec, value, items[index])
       if (item === items[index]) return holder
@@ -115,14 +116,14 @@ export function first<T, const O extends ElementOptions> (codec: Codec<T>, path:
 
 /** The shown items of a list element. */
 function listLens<T> (codec: Codec<T>, path: string) {
-  const sibling = siblingOf(path)
+  const sibling = toSiblingPath(path)
   const find = createFinder(path)
-  const [names, item] = [namesOf(path), printOf(codec.read)]
+  const [names, item] = [toNameIds(path), getPrinter(codec.read)]
   return {
-    read: printedBy(
+    read: withPrinter(
       (holder: FhirElement): T[] | undefined => {
         let shown: T[] | undefined
-        for (const item of itemsOf(find(holder))) {
+        for (const item of toItems(find(holder))) {
           const value = codec.read(item)
           if (value !== undefined) (shown ??= []).push(value)
         }
@@ -135,7 +136,7 @@ function listLens<T> (codec: Codec<T>, path: string) {
       }
     ),
     write (holder: FhirElement, values: readonly T[]): FhirElement {
-      const before = slotsAt(holder, path, sibling)
+      const before = getSlots(holder, path, sibling)
       const after = putList(codec, values, before)
       const isSame = after.items.length === before.length && after.items.every((item, i) => item === before[i])
       return isSame ? holder : withList(holder, { path, sibling }, after)
@@ -147,7 +148,7 @@ function listLens<T> (codec: Codec<T>, path: string) {
  * The items of a list with a null for each that has an id or extensions alone, as R4's JSON has it where any item has a
  * value.
  */
-function slotsAt (holder: FhirElement, path: string, sibling: string): readonly unknown[] {
+function getSlots (holder: FhirElement, path: string, sibling: string): readonly unknown[] {
   const items = itemsAt(holder, path)
   const extras = itemsAt(holder, sibling)
   return extras.length <= items.length ? items : extras.map((_, i) => items[i] ?? null)
@@ -170,23 +171,23 @@ function withList (
  * Whether a member is another form of a choice element: of `value[x]` written as valueString, `valueCode` and
  * `_valueCode` are.
  */
-export function conflictingFields (choice: string, name: string): (key: string) => boolean {
+export function createConflictPredicate (choice: string, name: string): (key: string) => boolean {
   const ofChoice = new RegExp(`^_?${choice}[A-Z]`)
   return key => ofChoice.test(key) && key !== name && key !== `_${name}`
 }
 
 /** The holder without some members; the same object when it has none of them. */
-export function without (holder: FhirElement, isForbidden: (key: string) => boolean): FhirElement {
+export function withoutMembers (holder: FhirElement, isForbidden: (key: string) => boolean): FhirElement {
   return Object.keys(holder).filter(isForbidden).reduce((element, key) => withMember(element, key, undefined), holder)
 }
 
-const asList = <T>(value: T | readonly T[]): readonly T[] => Array.isArray(value) ? value : [value as T]
+const toList = <T>(value: T | readonly T[]): readonly T[] => Array.isArray(value) ? value : [value as T]
 
-function arrayOf (items: Schema, { maxItems = defaultMaxItems, minItems = 1 }: ListOptions): Schema {
+function buildArraySchema (items: Schema, { maxItems = defaultMaxItems, minItems = 1 }: ListOptions): Schema {
   return { type: 'array', items, minItems, maxItems }
 }
 
-function described (schema: Schema, { about, example, readOnly, displayOf }: ElementOptions): Schema {
+function withDescription (schema: Schema, { about, example, readOnly, displayOf }: ElementOptions): Schema {
   return {
     ...schema,
     ...(about && { description: about }),

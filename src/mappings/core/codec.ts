@@ -1,7 +1,7 @@
 import type { ItemOrigin } from '../../json/list-origins.js'
 import { deepEqual } from './element.js'
 import { areDifferent } from './identity.js'
-import { findMatching, findEqual, findInPlace, findOrigins } from './match.js'
+import { findMatching, findEqual, findAtSamePosition, findOrigins } from './match.js'
 import { isElement } from './path.js'
 import type { FilterKind, Schema } from './schema.js'
 import { canonicalJson } from './canonical-json.js'
@@ -16,7 +16,7 @@ export interface Codec<T> {
   readonly kind: FilterKind
   readonly revises?: boolean
   /** For items of a list that may be revised: what identifies an item, as texts. */
-  identityOf? (value: unknown): readonly string[]
+  identify? (value: unknown): readonly string[]
   /** The form in which a value is read back: aliases replaced, one item of a list as a list. */
   accept? (value: T): T
   /** Undefined for what the simple form cannot show; never throws. */
@@ -31,31 +31,31 @@ export interface Codec<T> {
   /** The same with what a filter finds the value by, for the elements at which a filter looks. */
   readonly searched?: Codec<T>
   /** What stays in the place when the value is removed; nothing when absent. */
-  without? (before: unknown): unknown
+  withoutValue? (before: unknown): unknown
 }
 
 /** The stored form after a value is put in its place; the same object if it had that value before. */
 export function put<T> (codec: Codec<T>, value: T | undefined, before: unknown): unknown {
   if (value === undefined) {
-    return before === undefined || codec.read(before) === undefined ? before : codec.without?.(before)
+    return before === undefined || codec.read(before) === undefined ? before : codec.withoutValue?.(before)
   }
   const shown = codec.read(before)
-  if (shown !== undefined && (deepEqual(shown, value) || deepEqual(shown, accepted(codec, value)))) return before
-  return codec.write(ownOf(codec, value, before), codec.revises ? before : undefined)
+  if (shown !== undefined && (deepEqual(shown, value) || deepEqual(shown, acceptValue(codec, value)))) return before
+  return codec.write(omitDerived(codec, value, before), codec.revises ? before : undefined)
 }
 
-const ownOf = <T>({ withoutDerived }: Codec<T>, value: T, stored: unknown): T =>
+const omitDerived = <T>({ withoutDerived }: Codec<T>, value: T, stored: unknown): T =>
   withoutDerived === undefined || stored === undefined ? value : withoutDerived(value, stored)
 
 /** A value in the form in which it is read back. */
-export const accepted = <T>(codec: Codec<T>, value: T): T => codec.accept ? codec.accept(value) : value
+export const acceptValue = <T>(codec: Codec<T>, value: T): T => codec.accept ? codec.accept(value) : value
 
 /**
  * Values in the form in which they are read back; one that is shown as it was sent stays so, even if a new one would
  * get another form.
  */
-function requestedOf<T> (codec: Codec<T>, values: readonly T[], shown: readonly unknown[]): readonly T[] {
-  const forms = values.map(value => accepted(codec, value))
+function acceptValues<T> (codec: Codec<T>, values: readonly T[], shown: readonly unknown[]): readonly T[] {
+  const forms = values.map(value => acceptValue(codec, value))
   if (forms.every((form, i) => deepEqual(form, values[i]))) return forms
   const texts = new Set(shown.map(canonicalJson))
   return forms.map((form, i) => texts.has(canonicalJson(values[i])) ? values[i]! : form)
@@ -78,15 +78,15 @@ export function putList<T> (codec: Codec<T>, values: readonly T[], before: reado
     return { items: values.map(value => codec.write(value, undefined)), origins: values.map(() => undefined) }
   }
   const shown = before.map(item => codec.read(item))
-  const requested = requestedOf(codec, values, shown)
+  const requested = acceptValues(codec, values, shown)
   const named = findOrigins(values, shown)
-  const sources = named ? namedSources(codec, { requested, shown, named }) : alikeSources(codec, requested, shown)
-  const replaced = codec.withoutDerived && replacedItems(sources, { named, shown })
+  const sources = named ? findPatchSources(codec, { requested, shown, named }) : findSources(codec, requested, shown)
+  const replaced = codec.withoutDerived && findReplacedItems(sources, { named, shown })
   const written = values.map((sent, i) => {
     const origin = sources[i]
-    const value = ownOf(codec, sent, before[replaced?.[i] ?? -1])
+    const value = omitDerived(codec, sent, before[replaced?.[i] ?? -1])
     if (origin === undefined) {
-      return { item: codec.write(value, codec.revises ? copiedItem(before, named?.[i]) : undefined), origin }
+      return { item: codec.write(value, codec.revises ? copyWithoutIds(before, named?.[i]) : undefined), origin }
     }
     if (deepEqual(shown[origin], requested[i])) return { item: before[origin], origin }
     return codec.revises
@@ -104,36 +104,36 @@ export function putList<T> (codec: Codec<T>, values: readonly T[], before: reado
 type Sources = ReturnType<typeof findEqual>
 
 /** For each value the item that it stands for: its source, the one that a JSON Patch names, or the one in its place. */
-function replacedItems (
+function findReplacedItems (
   sources: Sources,
   { named, shown }: { readonly named: ReturnType<typeof findOrigins>, readonly shown: readonly unknown[] }
 ): Sources {
   if (named !== undefined) return sources.map((source, i) => source ?? named[i]?.index)
-  return findInPlace(sources, shown, () => false)
+  return findAtSamePosition(sources, shown, () => false)
 }
 
 /** The items that values revise, found by what they have in common. */
-function alikeSources<T> (codec: Codec<T>, requested: readonly T[], shown: readonly unknown[]): Sources {
-  const identified = identifiedSources(codec, { requested, shown })
+function findSources<T> (codec: Codec<T>, requested: readonly T[], shown: readonly unknown[]): Sources {
+  const identified = findIdentifiedSources(codec, { requested, shown })
   return codec.revises
-    ? findInPlace(identified, shown, (value, index) => isOther(codec, requested[value], shown[index]))
+    ? findAtSamePosition(identified, shown, (value, index) => isOther(codec, requested[value], shown[index]))
     : identified
 }
 
 interface Lists<T> { readonly requested: readonly T[], readonly shown: readonly unknown[] }
 
-function identifiedSources<T> (codec: Codec<T>, { requested, shown }: Lists<T>, known?: Sources): Sources {
+function findIdentifiedSources<T> (codec: Codec<T>, { requested, shown }: Lists<T>, known?: Sources): Sources {
   const equal = findEqual(requested, shown, known)
-  return codec.identityOf ? findMatching({ values: requested, shown }, equal, codec.identityOf) : equal
+  return codec.identify ? findMatching({ values: requested, shown }, equal, codec.identify) : equal
 }
 
 /** The items that a JSON Patch names; one that it adds or replaces may still be one that it removed. */
-function namedSources<T> (
+function findPatchSources<T> (
   codec: Codec<T>,
   { requested, shown, named }: Lists<T> & { readonly named: NonNullable<ReturnType<typeof findOrigins>> }
 ): Sources {
   const certain = named.map(origin => (origin?.how === 'same' ? origin.index : undefined))
-  const sources = identifiedSources(codec, { requested, shown }, certain)
+  const sources = findIdentifiedSources(codec, { requested, shown }, certain)
   const used = new Set(sources)
   return sources.map((source, i) => {
     const origin = named[i]
@@ -142,11 +142,11 @@ function namedSources<T> (
   })
 }
 
-const isOther = ({ identityOf }: Codec<any>, value: unknown, item: unknown): boolean =>
-  areDifferent(identityOf?.(value) ?? [], identityOf?.(item) ?? [])
+const isOther = ({ identify }: Codec<any>, value: unknown, item: unknown): boolean =>
+  areDifferent(identify?.(value) ?? [], identify?.(item) ?? [])
 
 /** What the copy of an item hides: all that the item does but its ids, each of which is there once in a record. */
-const copiedItem = (before: readonly unknown[], origin: ItemOrigin | undefined): unknown =>
+const copyWithoutIds = (before: readonly unknown[], origin: ItemOrigin | undefined): unknown =>
   origin?.how === 'copied' ? withoutIds(before[origin.index]) : undefined
 
 function withoutIds (stored: unknown): unknown {

@@ -19,14 +19,14 @@ export interface Datatype<T> {
 /** Makes a datatype, which can be declared at any path, from its codec. */
 export function datatype<T> (codec: Codec<T>): Datatype<T> {
   const none = {} as never
-  const codecFor = ({ filter = noParameter, searched = filter !== noParameter }: ElementOptions): Codec<T> =>
+  const selectCodec = ({ filter = noParameter, searched = filter !== noParameter }: ElementOptions): Codec<T> =>
     searched ? codec.searched ?? codec : codec
   return Object.assign(
-    <const O extends ElementOptions>(path: string, options: O = none) => one(codecFor(options), path, options),
+    <const O extends ElementOptions>(path: string, options: O = none) => one(selectCodec(options), path, options),
     {
       first: <const O extends ElementOptions>(path: string, options: O = none) =>
-        first(codecFor(options), path, options),
-      list: <const O extends ListOptions>(path: string, options: O = none) => list(codecFor(options), path, options),
+        first(selectCodec(options), path, options),
+      list: <const O extends ListOptions>(path: string, options: O = none) => list(selectCodec(options), path, options),
       codec
     }
   )

@@ -2,7 +2,7 @@ import type { Elements } from './element.js'
 import type { Rule } from './rule.js'
 
 /** A rule for each field that is declared `notBefore` another. */
-export function orderRules (fields: Elements): readonly Rule[] {
+export function buildOrderRules (fields: Elements): readonly Rule[] {
   return Object.entries(fields).flatMap(([name, end]) => {
     const { notBefore } = end.options
     if (notBefore === undefined) return []
@@ -16,7 +16,7 @@ export function orderRules (fields: Elements): readonly Rule[] {
 }
 
 /** The widest offset of a zone from UTC: a day without zone may have begun or ended that much earlier or later. */
-const widestOffsetMs = 14 * 3600_000
+const maxOffsetMs = 14 * 3600_000
 
 /**
  * R4 invariant per-1: start is not after end. What partial dates leave open is taken as in order.
@@ -27,11 +27,11 @@ export function isOrdered (start: unknown, end: unknown): boolean {
   if (start.includes('T') && end.includes('T')) return !(Date.parse(start) > Date.parse(end))
   const shared = Math.min(start.split('T')[0]!.length, end.split('T')[0]!.length)
   if (!start.includes('T') && !end.includes('T')) return start.slice(0, shared) <= end.slice(0, shared)
-  return !(Date.parse(start) > afterLast(end) + widestOffsetMs)
+  return !(Date.parse(start) > getEndOfDate(end) + maxOffsetMs)
 }
 
 /** The moment at which the day, month or year of a date is over, in UTC. */
-function afterLast (date: string): number {
+function getEndOfDate (date: string): number {
   if (date.includes('T')) return Date.parse(date)
   const [year, month, day] = date.split('-').map(Number)
   if (day !== undefined) return Date.UTC(year!, month! - 1, day + 1)
@@ -43,6 +43,6 @@ export function isNotAfter (first: unknown, second: unknown): boolean {
   if (typeof first !== 'string' || typeof second !== 'string') return false
   if (first.includes('T') && second.includes('T')) return Date.parse(first) <= Date.parse(second)
   const shared = Math.min(...[first, second].map(time => time.split('T')[0]!.length))
-  const [early, late] = [first.slice(0, shared), second.slice(0, shared)]
-  return early < late || (early === late && first.length <= second.length)
+  const [firstPart, secondPart] = [first.slice(0, shared), second.slice(0, shared)]
+  return firstPart < secondPart || (firstPart === secondPart && first.length <= second.length)
 }

@@ -46,13 +46,13 @@ export type Filters = Readonly<Record<string, Filter>>
  * The filters that cannot be combined with one: HAPI takes one lower and one upper bound for each date parameter, and
  * an exact date is both.
  */
-export function conflictingFilters (filters: Filters, name: string): string[] {
-  const bounds = boundsOf(filters[name])
+export function listConflictingFilters (filters: Filters, name: string): string[] {
+  const bounds = getBounds(filters[name])
   return Object.keys(filters).filter(
     other =>
       other !== name &&
       filters[other]!.param === filters[name]?.param &&
-      boundsOf(filters[other]).some(bound => bounds.includes(bound))
+      getBounds(filters[other]).some(bound => bounds.includes(bound))
   )
 }
 
@@ -60,29 +60,29 @@ export function conflictingFilters (filters: Filters, name: string): string[] {
  * The search parameter by which `sort=date` sorts: that of the time the record is about, else of the first of its times
  * that is a filter, else of its last change.
  */
-export function dateParameter (filters: Filters): string {
+export function getDateParameter (filters: Filters): string {
   const named = filters.date ?? filters.dateFrom ?? filters.dateTo
   const first = Object.values(filters).find(({ kind }) => kind === 'from' || kind === 'until')
   return (named ?? first)?.param ?? '_lastUpdated'
 }
 
-const boundsOf = (filter: Filter | undefined): readonly FilterKind[] =>
+const getBounds = (filter: Filter | undefined): readonly FilterKind[] =>
   filter?.kind === 'date' ? ['from', 'until'] : filter?.kind === 'from' || filter?.kind === 'until' ? [filter.kind] : []
 
-const of = (kind: FilterKind) => (param: string): Filter => ({ param, kind })
+const filterBy = (kind: FilterKind) => (param: string): Filter => ({ param, kind })
 
 /** Words that begin with the value, in any case. */
-export const byText = of('string')
+export const byText = filterBy('string')
 /** The names of a person, in any order: each word of the value is found in one of them. */
 export const byWords = (param: string): Filter => ({ param, kind: 'string', byWords: true })
 /** A code that has no words: an identifier, a version, the name of a place. */
-export const byCode = of('token')
+export const byCode = filterBy('token')
 /** A code, or `system|code`; the start of its words by `<filter>:text`. */
 export const byToken = (param: string): Filter => ({ param, kind: 'token', hasText: true })
-export const byDate = of('date')
+export const byDate = filterBy('date')
 /** The first moment that still counts. */
-export const from = of('from')
+export const from = filterBy('from')
 /** The last moment that still counts; a day alone covers the whole day. */
-export const until = of('until')
+export const until = filterBy('until')
 /** A bare id of the first type, or `Type/id`. */
 export const byReference = (param: string, ...types: readonly string[]): Filter => ({ param, kind: 'reference', types })

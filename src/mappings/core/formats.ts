@@ -11,9 +11,9 @@ const clock = '(?:[01]\\d|2[0-3]):[0-5]\\d:(?:[0-5]\\d|60)(?:\\.\\d+)?'
 const zone = '(?:Z|[+-](?:(?:0\\d|1[0-3]):[0-5]\\d|14:00))'
 
 const dateForm = new RegExp(`^${year}(?:-${month}(?:-${day})?)?$`)
-const dateOrTimeWith = (time: string): RegExp => new RegExp(`^${year}(?:-${month}(?:-${day}(?:T${time}${zone})?)?)?$`)
-const dateTimeForm = dateOrTimeWith(clock)
-const searchDateForm = dateOrTimeWith(clock.replace('|60', ''))
+const buildDateOrTimeForm = (time: string): RegExp => new RegExp(`^${year}(?:-${month}(?:-${day}(?:T${time}${zone})?)?)?$`)
+const dateTimeForm = buildDateOrTimeForm(clock)
+const searchDateForm = buildDateOrTimeForm(clock.replace('|60', ''))
 const instantForm = new RegExp(`^${year}-${month}-${day}T${clock}${zone}$`)
 const timeForm = new RegExp(`^${clock}$`)
 const shortTimeForm = new RegExp(`^(?:${clock}|(?:[01]\\d|2[0-3]):[0-5]\\d)$`)
@@ -37,13 +37,13 @@ export const formats: Readonly<Record<Format, (text: string) => boolean>> = {
   text: text => /\S/.test(text) && text === text.trim() && !control.test(text),
   words: text => plainTextForm.test(text) && text === text.trim() && !control.test(text),
   code: text => codeForm.test(text),
-  date: text => dateForm.test(text) && onCalendar(text),
-  'fhir-dateTime': text => dateTimeForm.test(text) && onCalendar(text),
-  'fhir-instant': text => instantForm.test(text) && onCalendar(text),
+  date: text => dateForm.test(text) && isOnCalendar(text),
+  'fhir-dateTime': text => dateTimeForm.test(text) && isOnCalendar(text),
+  'fhir-instant': text => instantForm.test(text) && isOnCalendar(text),
   'fhir-time': text => timeForm.test(text),
   uri: text => absoluteUriForm.test(text),
   'time-of-day': text => shortTimeForm.test(text),
-  'instant-or-day': text => instantOrDayForm.test(text) && onCalendar(text),
+  'instant-or-day': text => instantOrDayForm.test(text) && isOnCalendar(text),
   'uri-reference': text => uriForm.test(text),
   base64: isBase64,
   npi: text => /^\d{10}$/.test(text)
@@ -81,12 +81,12 @@ export const patterns: Readonly<Record<Format, string>> = {
 
 /** A date or a time to search by: servers store leap seconds, and refuse to search by one. */
 export const searchDate = {
-  isValid: (text: string): boolean => searchDateForm.test(text) && onCalendar(text),
+  isValid: (text: string): boolean => searchDateForm.test(text) && isOnCalendar(text),
   pattern: searchDateForm.source
 }
 
 /** Whether the month has this day: 2026-02-30 has the right form but does not exist. */
-function onCalendar (text: string): boolean {
+function isOnCalendar (text: string): boolean {
   const day = Number(text.slice(8, 10))
   if (text.length < 10 || day < 29) return true
   return day <= new Date(Date.UTC(2000 + Number(text.slice(0, 4)) % 400, Number(text.slice(5, 7)), 0)).getUTCDate()

@@ -18,11 +18,11 @@ export function listItemIdentity (
   return value => {
     if (!isElement(value)) return []
     const parts = names.filter(name => value[name] !== undefined).map(name => `${name} ${canonicalJson(value[name])}`)
-    return full.length > 0 && parts.length > 0 ? [`${named === undefined ? '' : namedMark}${parts.join()}`] : parts
+    return full.length > 0 && parts.length > 0 ? [`${named === undefined ? '' : declaredPrefix}${parts.join()}`] : parts
   }
 }
 
-const namedMark = '= '
+const declaredPrefix = '= '
 
 /**
  * Whether two items, by what identifies each, are certainly different things: both have what a declaration names as
@@ -30,7 +30,7 @@ const namedMark = '= '
  */
 export function areDifferent (one: readonly string[], other: readonly string[]): boolean {
   const [first = '', second = ''] = [one[0], other[0]]
-  return first.startsWith(namedMark) && second.startsWith(namedMark) && first !== second
+  return first.startsWith(declaredPrefix) && second.startsWith(declaredPrefix) && first !== second
 }
 
 /** Whether values come from a small set, so that different things have them in common. */

@@ -12,8 +12,8 @@ import { canonicalJson } from './canonical-json.js'
 type Values = ReadonlyMap<string, readonly string[]>
 
 /** A warning for each part of a record that a change removed and that no field showed. */
-export function lossWarnings (mapping: Mapping, before: FhirElement, after: FhirElement): Issue[] {
-  return lostPaths(mapping, before, after)
+export function listLossWarnings (mapping: Mapping, before: FhirElement, after: FhirElement): Issue[] {
+  return listLostPaths(mapping, before, after)
     .slice(0, maxIssues)
     .map(path => ({
       ...fieldIssue(
@@ -28,11 +28,11 @@ export function lossWarnings (mapping: Mapping, before: FhirElement, after: Fhir
 /**
  * The paths of the parts that a change removed and that no field showed, each as near to the root as all of it is gone.
  */
-export function lostPaths (mapping: Mapping, before: FhirElement, after: FhirElement): readonly string[] {
-  const [old, now] = [valuesIn(before), valuesIn(after)]
+export function listLostPaths (mapping: Mapping, before: FhirElement, after: FhirElement): readonly string[] {
+  const [old, now] = [collectValues(before), collectValues(after)]
   const gone = [...old.keys()].filter(path => hasMore(old.get(path)!, now.get(path) ?? []))
   if (gone.length === 0) return []
-  const shown = valuesIn(mapping.toFhir(mapping.toSimple(before)))
+  const shown = collectValues(mapping.toFhir(mapping.toSimple(before)))
   const rendered = new Set(
     Object.values(mapping.fields)
       .filter(({ options }) => options.readOnly === true)
@@ -47,7 +47,7 @@ export function lostPaths (mapping: Mapping, before: FhirElement, after: FhirEle
       hasMore(old.get(path)!, [...(now.get(path) ?? []), ...(shown.get(path) ?? [])])
   )
   const present = [...[...now.keys()].filter(path => !lost.includes(path)), ...shown.keys()]
-  return [...new Set(lost.map(path => fullOf(path, present)))]
+  return [...new Set(lost.map(path => toTopmostLostPath(path, present)))]
 }
 
 /** Whether some values hold one more often than others do. */
@@ -60,7 +60,7 @@ function hasMore (values: readonly string[], others: readonly string[]): boolean
   })
 }
 
-function fullOf (path: string, present: readonly string[]): string {
+function toTopmostLostPath (path: string, present: readonly string[]): string {
   const names = path.split('.')
   const depth = names.findIndex((_, i) => {
     const part = names.slice(0, i + 1).join('.')
@@ -69,7 +69,7 @@ function fullOf (path: string, present: readonly string[]): string {
   return depth < 0 ? path : names.slice(0, depth + 1).join('.')
 }
 
-function valuesIn (holder: FhirElement): Values {
+function collectValues (holder: FhirElement): Values {
   const values = new Map<string, string[]>()
   collect(holder, '', values)
   return values

@@ -1,4 +1,4 @@
-import { creationTimeOf, type FhirElement, type FhirResource, type StoredResource } from '../fhir.js'
+import { getCreationTime, type FhirElement, type FhirResource, type StoredResource } from '../fhir.js'
 import {
   deepEqual,
   type Element,
@@ -8,13 +8,13 @@ import {
   type InferFields
 } from './element.js'
 import { noParameter, type Filter, type Filters } from './filter.js'
-import { orderRules } from './date-order.js'
+import { buildOrderRules } from './date-order.js'
 import type { Rule } from './rule.js'
 import type { Schema } from './schema.js'
 import { withShortcuts } from './shortcuts.js'
-import { encodeText, idsOf, type JsonNode, type JsonNodes } from '../../json/nodes/json-nodes.js'
+import { encodeText, getNameIds, type JsonNode, type JsonNodes } from '../../json/nodes/json-nodes.js'
 import { printJson } from '../../json/json.js'
-import { arePrinted, copied, memberPrefix, memberPrinter } from './print.js'
+import { canPrint, copyNode, encodeMemberPrefix, createMemberPrinter } from './print.js'
 import { createReader } from './structure.js'
 
 /** What a resource file declares. */
@@ -73,7 +73,7 @@ export interface Mapping<E extends Elements = Elements> extends Omit<Declaration
    */
   readonly print?: (nodes: JsonNodes, record: JsonNode) => void
   /** What was sent with each field under its own name; where both names were sent, the alias stays and is no field. */
-  named(sent: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>>
+  resolveAliases(sent: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>>
   /** What was sent on create, each field under its own name, with the defaults filled in. */
   withDefaults(sent: Readonly<Record<string, unknown>>, createContext: CreateContext): Readonly<Record<string, unknown>>
   /** A new resource from a complete simple form. */
@@ -84,29 +84,29 @@ export interface Mapping<E extends Elements = Elements> extends Omit<Declaration
 
 /** Builds a mapping from its declaration. */
 export function mapping<const E extends Elements> (type: string, declaration: Declaration<E>): Mapping<E> {
-  const { fields, filters, rules = [], normalizeInput: respell = sent => sent } = declaration
-  const patch = patcher(fields)
-  const named = namer(fields)
+  const { fields, filters, rules = [], normalizeInput: normalize = sent => sent } = declaration
+  const patch = createPatcher(fields)
+  const resolveAliases = createAliasResolver(fields)
   const readFields = createReader(fields)
-  const printFields = memberPrinter(fields)
+  const printFields = createMemberPrinter(fields)
   return {
     ...declaration,
     type,
-    rules: [...rules, ...orderRules(fields)],
-    filters: { ...fieldFilters(fields), ...filters },
+    rules: [...rules, ...buildOrderRules(fields)],
+    filters: { ...buildFieldFilters(fields), ...filters },
     toSimple: resource => readFields(resource) ?? {},
-    ...arePrinted(fields) && {
+    ...canPrint(fields) && {
       print (nodes: JsonNodes, record: JsonNode): void {
         nodes.index(record)
         printIdentity(nodes, record)
         printFields(nodes, record)
       }
     },
-    present: stored => readFields(stored, identity(stored)) as Identity & Partial<InferFields<E>>,
-    named: sent => respell(named(sent), null),
+    present: stored => readFields(stored, readIdentity(stored)) as Identity & Partial<InferFields<E>>,
+    resolveAliases: sent => normalize(resolveAliases(sent), null),
     withDefaults (sent, createContext) {
-      const simple = respell(named(sent), undefined)
-      return { ...defaults(fields, { ...createContext, simple }), ...simple }
+      const simple = normalize(resolveAliases(sent), undefined)
+      return { ...buildDefaults(fields, { ...createContext, simple }), ...simple }
     },
     toFhir: simple => patch<FhirResource>({ resourceType: type }, simple),
     patch
@@ -114,7 +114,7 @@ export function mapping<const E extends Elements> (type: string, declaration: De
 }
 
 /** The whole fields are written first; a shortcut sent next to the field it is a part of is joined to it. */
-function patcher (fields: Elements) {
+function createPatcher (fields: Elements) {
   const entries = Object.entries(fields).filter(([, element]) => element.options.readOnly !== true)
   const inOrder = [
     ...entries.filter(([, { options }]) => options.shortcutOf === undefined),
@@ -133,7 +133,7 @@ function patcher (fields: Elements) {
     }, resource) as R
 }
 
-function namer (fields: Elements): Mapping['named'] {
+function createAliasResolver (fields: Elements): Mapping['resolveAliases'] {
   const aliases = Object.entries(fields).flatMap(
     ([
       name,
@@ -149,7 +149,7 @@ function namer (fields: Elements): Mapping['named'] {
   }, sent)
 }
 
-function defaults (fields: Elements, context: DefaultContext): Record<string, unknown> {
+function buildDefaults (fields: Elements, context: DefaultContext): Record<string, unknown> {
   const filled: Record<string, unknown> = {}
   for (const [name, { options }] of Object.entries(fields)) {
     if (
@@ -176,13 +176,13 @@ export const now = ({ now }: DefaultContext): string => now
 /** A default for definitions, which are identified by their URL. */
 export const newUrl = ({ newUrl }: DefaultContext): string => newUrl()
 
-function fieldFilters (fields: Elements): Filters {
+function buildFieldFilters (fields: Elements): Filters {
   return Object.fromEntries(Object.entries(fields)
     .filter(([, element]) => element.options.filter !== undefined)
-    .map(([name, element]) => [element.options.filterName ?? name, filterOf(element)]))
+    .map(([name, element]) => [element.options.filterName ?? name, toFilter(element)]))
 }
 
-function filterOf ({ kind, path, schema, options }: Element): Filter {
+function toFilter ({ kind, path, schema, options }: Element): Filter {
   const { filter, canonicalOf } = options
   const types =
     canonicalOf === undefined ? (schema['x-references'] ?? schema.anyOf?.[1]?.['x-references']) : [canonicalOf]
@@ -202,41 +202,41 @@ function filterOf ({ kind, path, schema, options }: Element): Filter {
 /** Whether values are CodeableConcepts, which have words to search by. */
 const isConcept = ({ anyOf }: Schema): boolean => anyOf?.[1]?.properties?.codings !== undefined
 
-function identity (stored: StoredResource): Record<keyof Identity, unknown> {
+function readIdentity (stored: StoredResource): Record<keyof Identity, unknown> {
   const { resourceType, id, meta: { versionId, lastUpdated } } = stored
   const shown: Record<string, unknown> = { id, resourceType }
-  const createdAt = creationTimeOf(stored)
+  const createdAt = getCreationTime(stored)
   if (versionId !== undefined) shown.versionId = versionId
   if (createdAt !== undefined) shown.createdAt = createdAt
   if (lastUpdated !== undefined) shown.updatedAt = lastUpdated
   return shown
 }
 
-const ids = idsOf('id', 'resourceType', 'meta', 'versionId', 'lastUpdated', 'extension')
-const prefixes = Object.fromEntries(identityFields.map(name => [name, memberPrefix(name)])) as
+const ids = getNameIds('id', 'resourceType', 'meta', 'versionId', 'lastUpdated', 'extension')
+const prefixes = Object.fromEntries(identityFields.map(name => [name, encodeMemberPrefix(name)])) as
   Readonly<Record<keyof Identity, Uint8Array>>
 const firstVersion = encodeText('1')
 
-/** As {@link identity}. */
+/** As {@link readIdentity}. */
 function printIdentity (nodes: JsonNodes, record: JsonNode): void {
   const [id, type] = [nodes.find(record, ids.id), nodes.find(record, ids.resourceType)]
   const meta = nodes.find(record, ids.meta)
   const [version, updated] = [nodes.find(meta, ids.versionId), nodes.find(meta, ids.lastUpdated)]
-  copied(nodes, id, prefixes.id)
-  copied(nodes, type, prefixes.resourceType)
+  copyNode(nodes, id, prefixes.id)
+  copyNode(nodes, type, prefixes.resourceType)
   if (version === 0 || updated === 0 || !nodes.isString(version) || !nodes.isString(updated)) {
-    const shown = printJson(identity({ meta: nodes.value(meta) } as StoredResource))
+    const shown = printJson(readIdentity({ meta: nodes.getValue(meta) } as StoredResource))
     if (shown !== '{}') nodes.writeText(`,${shown.slice(1, -1)}`)
     return
   }
-  copied(nodes, version, prefixes.versionId)
-  if (nodes.isSame(version, firstVersion)) copied(nodes, updated, prefixes.createdAt)
+  copyNode(nodes, version, prefixes.versionId)
+  if (nodes.isSame(version, firstVersion)) copyNode(nodes, updated, prefixes.createdAt)
   else if (nodes.find(meta, ids.extension) !== 0) {
-    const created = creationTimeOf({ meta: nodes.value(meta) as StoredResource['meta'] })
+    const created = getCreationTime({ meta: nodes.getValue(meta) as StoredResource['meta'] })
     if (created !== undefined) {
       nodes.write(prefixes.createdAt)
       nodes.writeText(JSON.stringify(created))
     }
   }
-  copied(nodes, updated, prefixes.updatedAt)
+  copyNode(nodes, updated, prefixes.updatedAt)
 }

@@ -1,5 +1,5 @@
-import { ExactNumber, plainNumbers } from '../../json/json.js'
-import { mapItems, originsOf, type ItemOrigin } from '../../json/list-origins.js'
+import { ExactNumber, toPlainNumbers } from '../../json/json.js'
+import { mapItems, getOrigins, type ItemOrigin } from '../../json/list-origins.js'
 import { deepEqual } from './element.js'
 import { isElement } from './path.js'
 import { canonicalJson } from './canonical-json.js'
@@ -14,39 +14,39 @@ type Sources = ReadonlyArray<number | undefined>
  * @param known the places of items that are certain
  */
 export function findEqual (values: readonly unknown[], shown: readonly unknown[], known?: Sources): Sources {
-  const order = shownPlaces(shown)
+  const order = listShownPositions(shown)
   const sources = known ?? values.map((value, i) =>
     order[i] !== undefined && deepEqual(shown[order[i]], value) ? order[i] : undefined
   )
-  return claim(sources, { values, free: freeOf(shown, sources) }, value => [canonicalJson(value)])
+  return claim(sources, { values, free: getFreeItems(shown, sources) }, value => [canonicalJson(value)])
 }
 
 /** Finds for each of the other values the item that it revises, by what identifies them. */
 export function findMatching (
   { values, shown }: { readonly values: readonly unknown[]; readonly shown: readonly unknown[] },
   equal: Sources,
-  identityOf: (value: unknown) => readonly string[]
+  identify: (value: unknown) => readonly string[]
 ): Sources {
-  return claim(equal, { values, free: freeOf(shown, equal) }, identityOf)
+  return claim(equal, { values, free: getFreeItems(shown, equal) }, identify)
 }
 
 /**
  * Gives each value that is left the item in its own place, where the list has the same length and order as before and
  * the value is not another thing.
  */
-export function findInPlace (
+export function findAtSamePosition (
   sources: Sources,
   shown: readonly unknown[],
   isOther: (value: number, index: number) => boolean
 ): Sources {
   if (!sources.includes(undefined)) return sources
-  const order = shownPlaces(shown)
+  const order = listShownPositions(shown)
   const isInOrder =
     order.length === sources.length && sources.every((source, i) => source === undefined || source === order[i])
   return isInOrder ? sources.map((source, i) => source ?? (isOther(i, order[i]!) ? undefined : order[i])) : sources
 }
 
-const shownPlaces = (shown: readonly unknown[]): readonly number[] =>
+const listShownPositions = (shown: readonly unknown[]): readonly number[] =>
   shown.flatMap((item, index) => (item === undefined ? [] : [index]))
 
 /**
@@ -57,9 +57,9 @@ export function findOrigins (
   values: readonly unknown[],
   shown: readonly unknown[]
 ): ReadonlyArray<ItemOrigin | undefined> | undefined {
-  const origins = originsOf(values)
+  const origins = getOrigins(values)
   if (origins === undefined) return undefined
-  const order = shownPlaces(shown)
+  const order = listShownPositions(shown)
   // Moved to another place of the record, a list is of other items.
   if (!deepEqual(origins.before, order.map(index => shown[index]))) return undefined
   if (origins.items === undefined) return order.map(index => ({ index, how: 'same' }))
@@ -69,7 +69,7 @@ export function findOrigins (
 /** The values, and the items shown before with their places that no value has claimed. */
 interface Lists { readonly values: readonly unknown[], readonly free: Map<number, unknown> }
 
-function freeOf (shown: readonly unknown[], sources: Sources): Lists['free'] {
+function getFreeItems (shown: readonly unknown[], sources: Sources): Lists['free'] {
   const taken = new Set(sources)
   return new Map(shown.flatMap((item, index) => item === undefined || taken.has(index) ? [] : [[index, item]]))
 }
@@ -78,26 +78,26 @@ function freeOf (shown: readonly unknown[], sources: Sources): Lists['free'] {
 const maxCompared = 20
 
 /** Gives each value that is left the free item with which it has most traits in common, the first of several. */
-function claim (sources: Sources, { values, free }: Lists, traitsOf: (value: unknown) => readonly string[]): Sources {
+function claim (sources: Sources, { values, free }: Lists, getTraits: (value: unknown) => readonly string[]): Sources {
   if (free.size === 0 || sources.every(source => source !== undefined)) return sources
   const positions = new Map<string, number[]>()
   for (const [index, item] of free) {
-    for (const trait of traitsOf(item)) positions.get(trait)?.push(index) ?? positions.set(trait, [index])
+    for (const trait of getTraits(item)) positions.get(trait)?.push(index) ?? positions.set(trait, [index])
   }
-  const freeWith = (trait: string): readonly number[] => {
+  const findFreeWith = (trait: string): readonly number[] => {
     const all = positions.get(trait) ?? []
     while (all.length > 0 && !free.has(all[0]!)) all.shift()
     return all.slice(0, maxCompared).filter(index => free.has(index))
   }
   return values.map((value, i) => {
-    const source = sources[i] ?? maxFrequent(traitsOf(value).flatMap(freeWith))
+    const source = sources[i] ?? findMostFrequent(getTraits(value).flatMap(findFreeWith))
     if (source !== undefined) free.delete(source)
     return source
   })
 }
 
 /** The number that stands most often in a list, the smallest of several. */
-function maxFrequent (numbers: readonly number[]): number | undefined {
+function findMostFrequent (numbers: readonly number[]): number | undefined {
   const counts = new Map<number, number>()
   for (const number of numbers) counts.set(number, (counts.get(number) ?? 0) + 1)
   return [...counts].sort(([a, x], [b, y]) => y - x || a - b)[0]?.[0]
@@ -114,7 +114,7 @@ export function mapWithShown (
   choose: (sent: unknown, shown: unknown) => unknown
 ): unknown {
   if (Array.isArray(sent) && Array.isArray(shown)) {
-    const positions = positionsInShown(sent, shown)
+    const positions = findShownPositions(sent, shown)
     return mapItems(sent, (item, i) => mapWithShown(item, shown[positions[i] ?? -1], choose))
   }
   if (!isElement(sent) || !isElement(shown)) return choose(sent, shown)
@@ -122,14 +122,14 @@ export function mapWithShown (
 }
 
 /** For each item that was sent the place of the one that it is, whatever the precision of its numbers. */
-function positionsInShown (sent: readonly unknown[], shown: readonly unknown[]): Sources {
-  return findMatching({ values: sent, shown }, findEqual(plainNumbers(sent), plainNumbers(shown)), membersOf)
+function findShownPositions (sent: readonly unknown[], shown: readonly unknown[]): Sources {
+  return findMatching({ values: sent, shown }, findEqual(toPlainNumbers(sent), toPlainNumbers(shown)), toMemberTexts)
 }
 
 /** What a number of some precision is does not tell one item from another. */
-function membersOf (item: unknown): readonly string[] {
+function toMemberTexts (item: unknown): readonly string[] {
   if (!isElement(item)) return []
   return Object.entries(item)
     .filter(([, value]) => !(value instanceof ExactNumber))
-    .map(([name, value]) => `${name} ${canonicalJson(plainNumbers(value))}`)
+    .map(([name, value]) => `${name} ${canonicalJson(toPlainNumbers(value))}`)
 }

@@ -1,7 +1,7 @@
 /** What no field shows of a record and may change the meaning of what is shown: its reader is warned of it. */
 import { maxIssues, fieldIssue, type Issue } from '../../envelope/failures.js'
 import type { FhirElement } from '../fhir.js'
-import { at, isElement, itemsAt } from './path.js'
+import { getAt, isElement, itemsAt } from './path.js'
 
 /**
  * A warning for each part of a record that may change what its fields say, and that no field shows: modifier extensions
@@ -10,8 +10,12 @@ import { at, isElement, itemsAt } from './path.js'
  * as the second of two dosages. Contained resources are not shown either.
  * @param where the record in the response; absent for the only one
  */
-export function meaningWarnings (record: FhirElement, where = String(record.resourceType)): Issue[] {
-  const paths = [...modifiersIn(record).map(path => path.slice(1)), ...addressesInUse(record), ...partsOfDosage(record)]
+export function listMeaningWarnings (record: FhirElement, where = String(record.resourceType)): Issue[] {
+  const paths = [
+    ...listModifiers(record).map(path => path.slice(1)),
+    ...listHiddenAddresses(record),
+    ...listHiddenDosageParts(record)
+  ]
   return paths.slice(0, maxIssues).map(path => ({
     ...fieldIssue(
       `${where}.${path}`,
@@ -40,24 +44,24 @@ export const mayNeedWarning = (json: Buffer): boolean => hint.test(json.toString
 const nowhere: readonly string[] = []
 
 /** @returns where they are below the value; each read goes through all of its record, so only these paths are made */
-function modifiersIn (value: unknown): readonly string[] {
+function listModifiers (value: unknown): readonly string[] {
   if (Array.isArray(value)) {
-    return value.flatMap((item, index) => modifiersIn(item).map(path => `[${index}]${path}`))
+    return value.flatMap((item, index) => listModifiers(item).map(path => `[${index}]${path}`))
   }
   if (!isElement(value)) return nowhere
   let found = nowhere
   for (const name in value) {
     if (modifierNames.includes(name)) found = [...found, `.${name}`]
     else if (typeof value[name] === 'object' && name !== 'contained') {
-      const below = modifiersIn(value[name])
-      if (below.length > 0) found = [...found, ...below.map(path => `.${name}${path}`)]
+      const nested = listModifiers(value[name])
+      if (nested.length > 0) found = [...found, ...nested.map(path => `.${name}${path}`)]
     }
   }
   return found
 }
 
 /** The first address is shown alone: where it is out of use, by its modifier `use`, one that is in use is not. */
-function addressesInUse (record: FhirElement): readonly string[] {
+function listHiddenAddresses (record: FhirElement): readonly string[] {
   const uses = itemsAt(record, 'address').map(address => isElement(address) ? address.use : undefined)
   const inUse = uses.findIndex(use => use !== 'old')
   return uses[0] === 'old' && inUse > 0 ? [`address[${inUse}]`] : []
@@ -67,7 +71,7 @@ function addressesInUse (record: FhirElement): readonly string[] {
  * The first Dosage is shown alone, and of it the first dose and what a frequency is at least: 2 tablets in the morning
  * of one who takes another in the evening.
  */
-function partsOfDosage (record: FhirElement): readonly string[] {
+function listHiddenDosageParts (record: FhirElement): readonly string[] {
   const name = dosageNames[String(record.resourceType)]
   if (name === undefined) return []
   const dosages = itemsAt(record, name)
@@ -76,7 +80,7 @@ function partsOfDosage (record: FhirElement): readonly string[] {
   if (!isElement(first) || record.resourceType === 'MedicationDispense') return others
   const doses = itemsAt(first, 'doseAndRate').slice(1).map((_, index) => `${name}[0].doseAndRate[${index + 1}]`)
   const limits = ['timing.repeat.frequencyMax', 'timing.repeat.periodMax']
-    .filter(path => at(first, path) !== undefined)
+    .filter(path => getAt(first, path) !== undefined)
     .map(path => `${name}[0].${path}`)
   return [...others, ...doses, ...limits]
 }

@@ -1,7 +1,7 @@
 /** What goes with an old value because it tells of that one alone. */
 import type { FhirElement } from '../fhir.js'
 import { deepEqual, type Element, type ElementOptions } from './element.js'
-import { at, isElement, itemsAt, withAt, withMember } from './path.js'
+import { getAt, isElement, itemsAt, withAt, withMember } from './path.js'
 
 /** Members and extensions of an element that describe some of its members, and go when one of those changes. */
 export interface Description {
@@ -51,15 +51,15 @@ const withoutMember = (element: FhirElement, name: string): FhirElement =>
 export function withPrimitive (holder: FhirElement, path: string, value: unknown): FhirElement {
   const after = withAt(holder, path, value)
   if (after === holder) return holder
-  const sibling = siblingOf(path)
-  const beside = at(after, sibling)
-  if (beside === undefined) return after
-  const id = isElement(beside) && value !== undefined ? beside.id : undefined
+  const sibling = toSiblingPath(path)
+  const extra = getAt(after, sibling)
+  if (extra === undefined) return after
+  const id = isElement(extra) && value !== undefined ? extra.id : undefined
   return withAt(after, sibling, id === undefined ? undefined : { id })
 }
 
 /** `name.given` → `name._given`, where R4's JSON keeps ids and extensions of primitives. */
-export const siblingOf = (path: string): string =>
+export const toSiblingPath = (path: string): string =>
   path.slice(0, path.lastIndexOf('.') + 1) + `_${path.slice(path.lastIndexOf('.') + 1)}`
 
 /**

@@ -2,18 +2,18 @@ import { isJsonObject } from '../../json/json.js'
 import type { FhirElement } from '../fhir.js'
 
 /** What stands at a path of single elements, or undefined. */
-export function at (holder: FhirElement, path: string): unknown {
-  return path.includes('.') ? atNames(holder, namesOf(path)) : holder[path]
+export function getAt (holder: FhirElement, path: string): unknown {
+  return path.includes('.') ? getAtNames(holder, splitPath(path)) : holder[path]
 }
 
 /** Finds what stands at one path of single elements, in many holders. */
 export function createFinder (path: string): (holder: FhirElement) => unknown {
   if (!path.includes('.')) return holder => holder[path]
-  const names = namesOf(path)
-  return holder => atNames(holder, names)
+  const names = splitPath(path)
+  return holder => getAtNames(holder, names)
 }
 
-function atNames (holder: FhirElement, names: readonly string[]): unknown {
+function getAtNames (holder: FhirElement, names: readonly string[]): unknown {
   let here: unknown = holder
   for (const name of names) {
     if (!isElement(here)) return undefined
@@ -25,7 +25,7 @@ function atNames (holder: FhirElement, names: readonly string[]): unknown {
 // Paths are declared, never made from what a client sends, so there are only so many; each is split once.
 const splitPaths = new Map<string, readonly string[]>()
 
-function namesOf (path: string): readonly string[] {
+function splitPath (path: string): readonly string[] {
   const known = splitPaths.get(path)
   if (known !== undefined) return known
   const names = path.split('.')
@@ -35,7 +35,7 @@ function namesOf (path: string): readonly string[] {
 
 /** The text at a path of single elements; empty where there is none, or something else. */
 export function textAt (holder: FhirElement, path: string): string {
-  const found = at(holder, path)
+  const found = getAt(holder, path)
   return typeof found === 'string' ? found : ''
 }
 
@@ -74,10 +74,10 @@ export function isElementArray (value: unknown): value is readonly FhirElement[]
 
 /** The items of a list element; a single value or nothing is read as no list, since R4 does not mix them. */
 export function itemsAt (holder: FhirElement, path: string): readonly unknown[] {
-  return itemsOf(at(holder, path))
+  return toItems(getAt(holder, path))
 }
 
 /** The items of an element that may be a list; none of anything else. */
-export const itemsOf = (value: unknown): readonly unknown[] => Array.isArray(value) ? value : none
+export const toItems = (value: unknown): readonly unknown[] => Array.isArray(value) ? value : none
 
 const none: readonly unknown[] = Object.freeze([])

@@ -3,7 +3,7 @@
  * shows, and both say the same.
  */
 import type { JsonNode, JsonNodes } from '../../json/nodes/json-nodes.js'
-import { encodeText, nameId } from '../../json/nodes/json-nodes.js'
+import { encodeText, getNameId } from '../../json/nodes/json-nodes.js'
 import { printJson } from '../../json/json.js'
 import type { Elements } from './element.js'
 import { withAt } from './path.js'
@@ -17,20 +17,20 @@ export type Print = (nodes: JsonNodes, node: JsonNode, prefix: Uint8Array) => bo
 type Read = (stored: any) => unknown
 
 // By the function that reads, so that whatever reads in another way does not write in the old one.
-const prints = new WeakMap<Read, Print>()
+const printers = new WeakMap<Read, Print>()
 
 /** The function that reads, which from now on has a way to write what it reads. */
-export function printedBy<R extends Read> (read: R, print: Print): R {
-  prints.set(read, print)
+export function withPrinter<R extends Read> (read: R, print: Print): R {
+  printers.set(read, print)
   return read
 }
 
 /** How a function's values are written: its own way, or by what it reads. */
-export const printOf = (read: Read): Print => prints.get(read) ?? printRead(read)
+export const getPrinter = (read: Read): Print => printers.get(read) ?? printRead(read)
 
 /** The same for a function that reads of an object what stands at a path, and shows nothing if that is nothing. */
 export function printAt (path: string, read: Read): Print {
-  const names = namesOf(path)
+  const names = toNameIds(path)
   const print = printRead(value => read(withAt({}, path, value)))
   return (nodes, holder, prefix) => {
     const node = nodes.findAt(holder, names)
@@ -41,7 +41,7 @@ export function printAt (path: string, read: Read): Print {
 /** Writes what a function reads. */
 export function printRead (read: Read): Print {
   return (nodes, node, prefix) => {
-    const shown = read(nodes.value(node))
+    const shown = read(nodes.getValue(node))
     if (shown === undefined) return false
     nodes.write(prefix)
     nodes.writeText(printJson(shown))
@@ -50,16 +50,16 @@ export function printRead (read: Read): Print {
 }
 
 /** Whether all fields have a way to be written that does not read the whole record. */
-export const arePrinted = (fields: Elements): boolean => Object.values(fields).every(({ read }) => prints.has(read))
+export const canPrint = (fields: Elements): boolean => Object.values(fields).every(({ read }) => printers.has(read))
 
 /** The ids of the names of a path of single elements. */
-export const namesOf = (path: string): readonly number[] => path.split('.').map(nameId)
+export const toNameIds = (path: string): readonly number[] => path.split('.').map(getNameId)
 
 /** Writes a text that is not empty. */
-export const printText: Print = (nodes, node, prefix) => nodes.isText(node) && copied(nodes, node, prefix)
+export const printText: Print = (nodes, node, prefix) => nodes.isText(node) && copyNode(nodes, node, prefix)
 
 /** Writes `prefix` and a value as it stands. @returns true */
-export function copied (nodes: JsonNodes, node: JsonNode, prefix: Uint8Array): true {
+export function copyNode (nodes: JsonNodes, node: JsonNode, prefix: Uint8Array): true {
   nodes.write(prefix)
   nodes.copy(node)
   return true
@@ -73,13 +73,13 @@ const openList = 0x5b
 const closeList = Uint8Array.of(0x5d)
 
 /** Before a member of an object that another one is before. */
-export const memberPrefix = (name: string): Uint8Array =>
+export const encodeMemberPrefix = (name: string): Uint8Array =>
   Uint8Array.from([...comma, ...encodeText(name), 0x3a])
 
 /** Writes the members that elements show of an object, each with a comma before it. */
-export function memberPrinter (elements: Elements): (nodes: JsonNodes, holder: JsonNode) => void {
+export function createMemberPrinter (elements: Elements): (nodes: JsonNodes, holder: JsonNode) => void {
   const fields = Object.entries(elements)
-    .map(([name, { read }]) => ({ print: printOf(read), prefix: memberPrefix(name) }))
+    .map(([name, { read }]) => ({ print: getPrinter(read), prefix: encodeMemberPrefix(name) }))
   return (nodes, holder) => {
     for (const { print, prefix } of fields) print(nodes, holder, prefix)
   }
@@ -92,14 +92,14 @@ export function printObject (members: (nodes: JsonNodes, node: JsonNode) => void
     nodes.write(prefix)
     const open = nodes.length
     members(nodes, node)
-    return closed(nodes, { start, open, isList: false })
+    return closeOrDiscard(nodes, { start, open, isList: false })
   }
 }
 
 /** The object of a structure with elements; nothing for what is no object, or has a member that alters the others. */
-export function structurePrinter (elements: Elements, alteredBy?: string): Print {
-  const print = printObject(memberPrinter(elements))
-  const altering = alteredBy === undefined ? undefined : nameId(alteredBy)
+export function createStructurePrinter (elements: Elements, alteredBy?: string): Print {
+  const print = printObject(createMemberPrinter(elements))
+  const altering = alteredBy === undefined ? undefined : getNameId(alteredBy)
   return (nodes, node, prefix) =>
     nodes.isObject(node) && (altering === undefined || nodes.find(node, altering) === 0) && print(nodes, node, prefix)
 }
@@ -114,11 +114,11 @@ export function printItems (
   nodes.write(prefix)
   const open = nodes.length
   for (let item = from; item !== 0; item = nodes.nextItem(list, item)) print(nodes, item, comma)
-  return closed(nodes, { start, open, isList: true })
+  return closeOrDiscard(nodes, { start, open, isList: true })
 }
 
 /** Ends what begins in place of the first comma; takes it back if there is nothing in it. */
-function closed (
+function closeOrDiscard (
   nodes: JsonNodes,
   { start, open, isList }: { readonly start: number; readonly open: number; readonly isList: boolean }
 ): boolean {

@@ -1,7 +1,7 @@
 /** What a JSON Schema validator finds, in words that a client can act on and that hold no value that was sent. */
 import type { ErrorObject } from 'ajv/dist/2020.js'
-import { suggestion } from '../../envelope/nearest.js'
-import { safeName } from '../../envelope/query.js'
+import { formatSuggestion } from '../../envelope/nearest.js'
+import { toSafeName } from '../../envelope/query.js'
 import type { Schema } from './schema.js'
 
 /** What is wrong, where below the field, and which R4 issue type that is. */
@@ -13,13 +13,13 @@ interface Explanation { readonly path: string, readonly message: string, readonl
  */
 export function toIssues (errors: readonly ErrorObject[]): Explanation[] {
   const found = new Map<string, Explanation>()
-  const meant = meantBy(errors)
-  for (const error of meant) {
+  const relevant = selectRelevantErrors(errors)
+  for (const error of relevant) {
     // It failed for what is named below it.
-    if (!isOfItsOwn(error) && meant.some(other => other !== error && isBelow(other, error))) continue
-    const path = expressionOf(error)
+    if (!isOwnError(error) && relevant.some(other => other !== error && isBelow(other, error))) continue
+    const path = toExpression(error)
     if (!found.has(path)) {
-      found.set(path, { path, message: reasonOf(error), code: issueTypes[error.keyword] ?? 'invalid' })
+      found.set(path, { path, message: formatReason(error), code: issueTypes[error.keyword] ?? 'invalid' })
     }
   }
   return found.size > 0 ? [...found.values()] : [{ path: '', message: 'is not valid', code: 'invalid' }]
@@ -29,20 +29,20 @@ export function toIssues (errors: readonly ErrorObject[]): Explanation[] {
  * The errors that tell a client what to do; the validator reports those of each branch of a choice before the choice
  * itself.
  */
-function meantBy (errors: readonly ErrorObject[]): ErrorObject[] {
-  const meant: ErrorObject[][] = []
+function selectRelevantErrors (errors: readonly ErrorObject[]): ErrorObject[] {
+  const relevant: ErrorObject[][] = []
   for (let end = errors.length; end > 0;) {
     const top = errors[end - 1]!
     let from = end - 1
     while (top.keyword === 'anyOf' && from > 0 && isWithin(errors[from - 1]!, top)) from--
-    meant.unshift(top.keyword === 'anyOf' ? meantByChoice(top, errors.slice(from, end - 1)) : [top])
+    relevant.unshift(top.keyword === 'anyOf' ? selectChoiceErrors(top, errors.slice(from, end - 1)) : [top])
     end = from
   }
-  return meant.flat()
+  return relevant.flat()
 }
 
 /** Whether an error says something of a list or object that no error of what is in it says. */
-const isOfItsOwn = (error: ErrorObject): boolean =>
+const isOwnError = (error: ErrorObject): boolean =>
   isAboutNames(error) || ['maxItems', 'minItems', 'x-ordered'].includes(error.keyword)
 
 function isBelow (error: ErrorObject, choice: ErrorObject): boolean {
@@ -57,14 +57,18 @@ function isWithin ({ instancePath, schemaPath }: ErrorObject, choice: ErrorObjec
   return isInside && (schemaPath.startsWith(`${choice.schemaPath}/`) || schemaPath.startsWith('#/$defs/'))
 }
 
-function meantByChoice (choice: ErrorObject, errors: readonly ErrorObject[]): ErrorObject[] {
-  const [furthest] = errors.toSorted((a, b) => reach(b) - reach(a))
-  if (furthest === undefined || reach(furthest) <= reach(choice) || isOfOneForm(furthest, choice, errors)) {
+function selectChoiceErrors (choice: ErrorObject, errors: readonly ErrorObject[]): ErrorObject[] {
+  const [furthest] = errors.toSorted((a, b) => measureDepth(b) - measureDepth(a))
+  if (
+    furthest === undefined ||
+    measureDepth(furthest) <= measureDepth(choice) ||
+    isOfOneForm(furthest, choice, errors)
+  ) {
     return [choice]
   }
-  const branchOf = ({ schemaPath }: ErrorObject): string =>
+  const getBranch = ({ schemaPath }: ErrorObject): string =>
     schemaPath.slice(choice.schemaPath.length + 1).split('/')[0]!
-  return meantBy(errors.filter(error => branchOf(error) === branchOf(furthest)))
+  return selectRelevantErrors(errors.filter(error => getBranch(error) === getBranch(furthest)))
 }
 
 /**
@@ -90,12 +94,12 @@ const issueTypes: Readonly<Record<string, string>> = {
 }
 
 /** A name that is no field, with the nearest that is. */
-export function unknownName (name: string, known: readonly string[]): string {
-  return `no such field${suggestion(name, known, '; see the documentation')}`
+export function formatUnknownName (name: string, known: readonly string[]): string {
+  return `no such field${formatSuggestion(name, known, '; see the documentation')}`
 }
 
 /** How far the validator got before an error: deeper, or at least to a value of the right type. */
-function reach (error: ErrorObject): number {
+function measureDepth (error: ErrorObject): number {
   const depth = error.instancePath.split('/').length + Number(isAboutNames(error))
   return depth + (['type', 'anyOf'].includes(error.keyword) ? 0 : 0.5)
 }
@@ -104,18 +108,18 @@ function reach (error: ErrorObject): number {
 const isAboutNames = ({ keyword }: { readonly keyword: string }): boolean =>
   ['additionalProperties', 'required', 'dependentRequired'].includes(keyword)
 
-function expressionOf ({ instancePath, keyword, params }: ErrorObject): string {
+function toExpression ({ instancePath, keyword, params }: ErrorObject): string {
   const steps = instancePath.split('/').slice(1).map(step => step.replaceAll('~1', '/').replaceAll('~0', '~'))
   const named = isAboutNames({ keyword }) ? [(params.missingProperty ?? params.additionalProperty) as string] : []
-  return [...steps, ...named].map(step => /^\d+$/.test(step) ? `[${step}]` : `.${safeName(step)}`).join('')
+  return [...steps, ...named].map(step => /^\d+$/.test(step) ? `[${step}]` : `.${toSafeName(step)}`).join('')
 }
 
-function reasonOf ({ keyword, params, parentSchema }: ErrorObject): string {
+function formatReason ({ keyword, params, parentSchema }: ErrorObject): string {
   const schema = parentSchema as Schema | undefined
   if (keyword === 'required') return 'is required here'
   if (keyword === 'dependentRequired') return `is required together with ${params.property as string}`
   if (keyword === 'additionalProperties') {
-    return unknownName(params.additionalProperty as string, Object.keys(schema?.properties ?? {}))
+    return formatUnknownName(params.additionalProperty as string, Object.keys(schema?.properties ?? {}))
   }
   if (keyword === 'maxLength') return `at most ${params.limit as number} characters`
   if (keyword === 'maxItems') return `at most ${params.limit as number} items`

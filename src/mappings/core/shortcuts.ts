@@ -2,7 +2,7 @@
 import { fieldIssue, type Issue } from '../../envelope/failures.js'
 import type { FhirElement } from '../fhir.js'
 import { deepEqual, type Element, type Elements } from './element.js'
-import { at, isElement, itemsAt, withAt } from './path.js'
+import { getAt, isElement, itemsAt, withAt } from './path.js'
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -20,11 +20,11 @@ export function withShortcuts (holder: FhirElement, fields: Elements, { full, ch
   const open = sent.filter(([name, element]) => !deepEqual(element.read(holder), element.accept(changes[name])))
   if (open.length === 0) return holder
   const { path } = fields[full]!
-  if (!Array.isArray(at(holder, path))) {
+  if (!Array.isArray(getAt(holder, path))) {
     // What a stored value leaves in the whole field is not what the client sent in it.
-    const alone = fields[full]!.write({}, changes[full])
+    const fullOnly = fields[full]!.write({}, changes[full])
     return open.reduce(
-      (rest, [name, element]) => (element.read(alone) === undefined ? element.write(rest, changes[name]) : rest),
+      (rest, [name, element]) => (element.read(fullOnly) === undefined ? element.write(rest, changes[name]) : rest),
       holder
     )
   }
@@ -43,11 +43,12 @@ export function withShortcuts (holder: FhirElement, fields: Elements, { full, ch
 interface Added { readonly item: unknown, readonly shortcuts: readonly Element[] }
 
 function withItemFirst (holder: FhirElement, path: string, { item, shortcuts }: Added): FhirElement {
-  const showing = (element: Element, ...items: readonly unknown[]): unknown => element.read(withAt({}, path, items))
-  const concerned = shortcuts.filter(element => showing(element, item) !== undefined)
+  const readFromItems = (element: Element, ...items: readonly unknown[]): unknown =>
+    element.read(withAt({}, path, items))
+  const concerned = shortcuts.filter(element => readFromItems(element, item) !== undefined)
   const items = itemsAt(holder, path)
   const isShownBy = (...shown: readonly unknown[]): boolean =>
-    concerned.every(element => deepEqual(showing(element, ...shown), showing(element, item)))
+    concerned.every(element => deepEqual(readFromItems(element, ...shown), readFromItems(element, item)))
   if (isShownBy(...items)) return holder
   const found = items.findIndex(other => isShownBy(other))
   if (found >= 0) return withAt(holder, path, [items[found], ...items.toSpliced(found, 1)])
@@ -58,7 +59,9 @@ function withItemFirst (holder: FhirElement, path: string, { item, shortcuts }: 
  * An issue for each of two fields that were sent and that cannot both be shown as they were sent; null removes one.
  * @param patch makes the record that should show the fields of such pairs
  */
-export function contradictions (fields: Elements, changes: Fields, patch: (changes: Fields) => FhirElement): Issue[] {
+export function checkContradictions (
+  fields: Elements, changes: Fields, patch: (changes: Fields) => FhirElement
+): Issue[] {
   const pairs = Object.entries(fields).flatMap(([name, { options }]) => {
     const full = options.shortcutOf
     const areSent = full !== undefined && Object.hasOwn(changes, name) && Object.hasOwn(changes, full)

@@ -5,7 +5,7 @@ import { deepEqual, type Element, type Elements, type InferFields } from './elem
 import { listItemIdentity } from './identity.js'
 import { withoutOutdated, type Description } from './outdated.js'
 import { isElement, withMember } from './path.js'
-import { printedBy, structurePrinter } from './print.js'
+import { withPrinter, createStructurePrinter } from './print.js'
 import type { FilterKind, Schema } from './schema.js'
 
 /** What a structure says besides its elements. */
@@ -31,12 +31,12 @@ interface StructureOptions {
 
 /** A backbone element: a change edits it in place, and what the simple form does not show of it stays. */
 export function backbone<E extends Elements> (elements: E, options: StructureOptions = {}): Datatype<InferFields<E>> {
-  return datatype(structureCodec(elements, options))
+  return datatype(createStructureCodec(elements, options))
 }
 
 /** A datatype of several parts, such as Quantity: a change edits it in place too, and null removes all of it. */
 export function record<E extends Elements> (elements: E, options: StructureOptions = {}): Datatype<InferFields<E>> {
-  return datatype({ ...structureCodec(elements, options), without: () => undefined })
+  return datatype({ ...createStructureCodec(elements, options), withoutValue: () => undefined })
 }
 
 /**
@@ -45,22 +45,22 @@ export function record<E extends Elements> (elements: E, options: StructureOptio
 export function recursiveBackbone<T> (name: string, build: (self: Datatype<T>) => Elements): Datatype<T> {
   const reference: Schema = { $ref: `#/$defs/${name}`, 'x-expects': 'an object of the same shape' }
   let own: Codec<T> | undefined
-  const codec = (): Codec<T> => (own ??= structureCodec(build(self), {}) as unknown as Codec<T>)
+  const getCodec = (): Codec<T> => (own ??= createStructureCodec(build(self), {}) as unknown as Codec<T>)
   const self = datatype<T>({
     schema: reference,
     kind: 'token',
     revises: true,
-    accept: value => codec().accept?.(value) ?? value,
-    read: stored => codec().read(stored),
-    write: (value, before) => codec().write(value, before),
-    without: before => codec().without?.(before),
-    identityOf: value => codec().identityOf?.(value) ?? []
+    accept: value => getCodec().accept?.(value) ?? value,
+    read: stored => getCodec().read(stored),
+    write: (value, before) => getCodec().write(value, before),
+    withoutValue: before => getCodec().withoutValue?.(before),
+    identify: value => getCodec().identify?.(value) ?? []
   })
-  return datatype<T>({ ...self.codec, schema: { ...reference, $defs: { [name]: codec().schema } } })
+  return datatype<T>({ ...self.codec, schema: { ...reference, $defs: { [name]: getCodec().schema } } })
 }
 
 /** The JSON Schema of an object with these elements. */
-function objectSchema (elements: Elements): Schema {
+function buildObjectSchema (elements: Elements): Schema {
   const entries = Object.entries(elements)
   const required = entries
     .filter(([, element]) => element.options.required === true && element.options.default === undefined)
@@ -73,28 +73,28 @@ function objectSchema (elements: Elements): Schema {
   }
 }
 
-function structureCodec<E extends Elements> (elements: E, options: StructureOptions): Codec<InferFields<E>> {
+function createStructureCodec<E extends Elements> (elements: E, options: StructureOptions): Codec<InferFields<E>> {
   const entries = Object.entries(elements)
   const readInto = createReader(elements)
   // Without a part that R4 requires, what is left would not be valid.
   const needsAny = entries.some(([, element]) => element.options.required)
   const { alteredBy } = options
-  const read = (stored: unknown) => (shows(stored) ? readInto(stored) : undefined)
-  const shows = (stored: unknown): stored is FhirElement =>
+  const read = (stored: unknown) => (isShown(stored) ? readInto(stored) : undefined)
+  const isShown = (stored: unknown): stored is FhirElement =>
     isElement(stored) &&
     (options.where?.(stored) ?? true) &&
     (alteredBy === undefined || stored[alteredBy] === undefined)
   return {
     schema: {
-      ...objectSchema(elements),
+      ...buildObjectSchema(elements),
       'x-expects': options.expects ?? `an object with ${Object.keys(elements).join(', ')}`,
       ...options.schema
     },
     kind: options.kind ?? 'token',
     revises: true,
-    identityOf: listItemIdentity(elements, options.identity),
+    identify: listItemIdentity(elements, options.identity),
     accept: value => mapValues(value, (item, name) => elements[name]?.accept(item) ?? item) as InferFields<E>,
-    read: options.where === undefined ? printedBy(read, structurePrinter(elements, alteredBy)) : read,
+    read: options.where === undefined ? withPrinter(read, createStructurePrinter(elements, alteredBy)) : read,
     write (value, before) {
       const sent = value as Record<string, unknown>
       const write = (stored: FhirElement, [name, element]: [string, Element]): FhirElement =>
@@ -102,15 +102,15 @@ function structureCodec<E extends Elements> (elements: E, options: StructureOpti
           ? element.write(stored, sent[name])
           : before === undefined
             ? stored
-            : cleared(element, stored)
+            : clearElement(element, stored)
       if (!isElement(before)) return entries.reduce(write, {})
       const after = entries.reduce(write, alteredBy === undefined ? before : withMember(before, alteredBy, undefined))
       if (options.meaning?.some(name => !deepEqual(before[name], after[name]))) return entries.reduce(write, {})
       return withoutOutdated(before, after, options.described)
     },
-    without (before) {
+    withoutValue (before) {
       if (needsAny) return undefined
-      const rest = entries.reduce((stored, [, element]) => cleared(element, stored), before as FhirElement)
+      const rest = entries.reduce((stored, [, element]) => clearElement(element, stored), before as FhirElement)
       return Object.keys(rest).length === 0 ? undefined : rest
     }
   }
@@ -120,9 +120,9 @@ function structureCodec<E extends Elements> (elements: E, options: StructureOpti
  * The holder with nothing left that an element shows, also where it shows the first of several: a structure is sent
  * whole.
  */
-function cleared (element: Element, holder: FhirElement): FhirElement {
+function clearElement (element: Element, holder: FhirElement): FhirElement {
   const rest = element.write(holder, undefined)
-  return rest === holder ? holder : cleared(element, rest)
+  return rest === holder ? holder : clearElement(element, rest)
 }
 
 /**

@@ -1,28 +1,28 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import { createAjv } from '../../envelope/checked-input.js'
 import { maxIssues, fieldIssue, type Issue } from '../../envelope/failures.js'
-import { safeName } from '../../envelope/query.js'
-import { plainNumbers } from '../../json/json.js'
+import { toSafeName } from '../../envelope/query.js'
+import { toPlainNumbers } from '../../json/json.js'
 import type { FhirElement } from '../fhir.js'
 import { deepEqual, type Element } from './element.js'
-import { toIssues, unknownName } from './schema-errors.js'
+import { toIssues, formatUnknownName } from './schema-errors.js'
 import { formats } from './formats.js'
 import { isOrdered } from './date-order.js'
 import { identityFields, type Mapping } from './mapping.js'
 import { mapWithShown } from './match.js'
 import { isElement } from './path.js'
 import type { Rule } from './rule.js'
-import { contradictions } from './shortcuts.js'
+import { checkContradictions } from './shortcuts.js'
 import { canonicalJson } from './canonical-json.js'
 
 type SimpleForm = Readonly<Record<string, unknown>>
 
 /** Everything wrong with a body that should create a resource; `simple` has its defaults filled in. */
 export function checkCreate (mapping: Mapping, simple: SimpleForm): Issue[] {
-  return consistent(mapping, simple, [
-    ...missing(mapping, simple),
+  return withContradictions(mapping, simple, [
+    ...checkRequired(mapping, simple),
     ...checkFields(mapping, simple),
-    ...twoOfOneChoice(mapping, simple)
+    ...checkChoices(mapping, simple)
   ])
 }
 
@@ -34,19 +34,21 @@ export function checkCreate (mapping: Mapping, simple: SimpleForm): Issue[] {
 export function checkChange (mapping: Mapping, changes: SimpleForm, shown: SimpleForm = {}): Issue[] {
   // A name that is no field is wrong also where it should be removed.
   const set = Object.fromEntries(
-    Object.entries(changes).filter(([name, value]) => value !== null || fieldOf(mapping, name) === undefined)
+    Object.entries(changes).filter(([name, value]) => value !== null || findField(mapping, name) === undefined)
   )
   const removed = Object.keys(changes).filter(name => !Object.hasOwn(set, name))
-  return consistent(mapping, changes, [
+  return withContradictions(mapping, changes, [
     ...removed.flatMap(name => checkRemoval(mapping, name, set)),
     ...checkFields(mapping, set, shown),
-    ...twoOfOneChoice(mapping, set, shown)
+    ...checkChoices(mapping, set, shown)
   ])
 }
 
 /** The issues, or where there are none, those of fields that contradict each other. */
-const consistent = (mapping: Mapping, sent: SimpleForm, issues: Issue[]): Issue[] =>
-  issues.length > 0 ? issues : contradictions(mapping.fields, sent, changes => mapping.patch<FhirElement>({}, changes))
+const withContradictions = (mapping: Mapping, sent: SimpleForm, issues: Issue[]): Issue[] =>
+  issues.length > 0
+    ? issues
+    : checkContradictions(mapping.fields, sent, changes => mapping.patch<FhirElement>({}, changes))
 
 /** The fields that a change wrote, and the resource before it; both absent for a new one. */
 interface CheckedChange {
@@ -63,20 +65,20 @@ export function checkRules (
   resource: FhirElement,
   { written, before }: CheckedChange = {}
 ): Issue[] {
-  const concerns = (rule: Rule): boolean =>
+  const isRelevant = (rule: Rule): boolean =>
     written === undefined ||
     rule.fields.some(field => written.includes(field)) ||
     (before !== undefined && rule.holds(before))
   return mapping.rules
-    .filter(rule => rule.severity === undefined && !rule.holds(resource) && concerns(rule))
-    .flatMap(issuesOf)
+    .filter(rule => rule.severity === undefined && !rule.holds(resource) && isRelevant(rule))
+    .flatMap(toRuleIssues)
 }
 
 /** What the writer of a valid resource should know about it all the same. */
-export function warningsOf (mapping: Mapping, resource: FhirElement): Issue[] {
+export function listRuleWarnings (mapping: Mapping, resource: FhirElement): Issue[] {
   return [...mapping.rules, retainedNarrative]
     .filter(rule => rule.severity === 'warning' && !rule.holds(resource))
-    .flatMap(issuesOf)
+    .flatMap(toRuleIssues)
 }
 
 /**
@@ -91,54 +93,54 @@ const retainedNarrative: Rule = {
   holds: ({ text }) => !isElement(text) || text.status === 'empty'
 }
 
-const issuesOf = ({ fields, message, key, severity }: Rule): Issue[] =>
+const toRuleIssues = ({ fields, message, key, severity }: Rule): Issue[] =>
   fields.map(field => ({
     ...fieldIssue(field, key === undefined ? message : `${message} (${key})`, 'invariant'),
     ...(severity && { severity })
   }))
 
-function missing (mapping: Mapping, simple: SimpleForm): Issue[] {
+function checkRequired (mapping: Mapping, simple: SimpleForm): Issue[] {
   return Object.entries(mapping.fields)
     .filter(
       ([name, { options }]) =>
-        options.required === true && simple[name] === undefined && rivals(mapping, name, simple).length === 0
+        options.required === true && simple[name] === undefined && listAlternatives(mapping, name, simple).length === 0
     )
     .map(([name]) => fieldIssue(name, 'is required', 'required'))
 }
 
-function twoOfOneChoice (mapping: Mapping, set: SimpleForm, shown: SimpleForm = {}): Issue[] {
+function checkChoices (mapping: Mapping, set: SimpleForm, shown: SimpleForm = {}): Issue[] {
   return Object.keys(set)
-    .map(name => ({ name, alike: rivals(mapping, name, set) }))
+    .map(name => ({ name, alike: listAlternatives(mapping, name, set) }))
     .filter(({ alike }) => alike.length > 1 && alike.some(name => !deepEqual(set[name], shown[name])))
     .map(({ name, alike }) => fieldIssue(name, `send at most one of ${alike.join(', ')}`))
 }
 
 /** The names among those sent that share a choice element with a field, itself included. */
-function rivals (mapping: Mapping, name: string, sent: SimpleForm): string[] {
-  const group = fieldOf(mapping, name)?.options.choice
+function listAlternatives (mapping: Mapping, name: string, sent: SimpleForm): string[] {
+  const group = findField(mapping, name)?.options.choice
   return group === undefined
     ? []
-    : Object.keys(sent).filter(other => fieldOf(mapping, other)?.options.choice === group)
+    : Object.keys(sent).filter(other => findField(mapping, other)?.options.choice === group)
 }
 
 /** A field by a name that may be anything at all, such as `constructor`. */
-const fieldOf = ({ fields }: Mapping, name: string): Element | undefined =>
+const findField = ({ fields }: Mapping, name: string): Element | undefined =>
   Object.hasOwn(fields, name) ? fields[name] : undefined
 
 function checkRemoval (mapping: Mapping, name: string, set: SimpleForm): Issue[] {
   const { options } = mapping.fields[name]!
   if (options.readOnly === true) return [readOnlyField(name)]
-  const isNeeded = options.required === true && rivals(mapping, name, set).length === 0
+  const isNeeded = options.required === true && listAlternatives(mapping, name, set).length === 0
   return isNeeded ? [fieldIssue(name, 'is required and cannot be removed', 'required')] : []
 }
 
 function checkFields (mapping: Mapping, simple: SimpleForm, shown: SimpleForm = {}): Issue[] {
   const names = Object.keys(simple)
-  const unknown = names.filter(name => fieldOf(mapping, name) === undefined).slice(0, maxIssues)
+  const unknown = names.filter(name => findField(mapping, name) === undefined).slice(0, maxIssues)
   return [
     ...unknown.map(name => unknownField(name, Object.keys(mapping.fields))),
     ...names.flatMap(name => {
-      const element = fieldOf(mapping, name)
+      const element = findField(mapping, name)
       if (element === undefined) return []
       if (element.options.readOnly === true) return [readOnlyField(name)]
       // A change has taken out by now what it removes.
@@ -152,7 +154,7 @@ function checkFields (mapping: Mapping, simple: SimpleForm, shown: SimpleForm = 
 
 function unknownField (name: string, known: readonly string[]): Issue {
   if ((identityFields as readonly string[]).includes(name)) return readOnlyField(name)
-  return fieldIssue(safeName(name), unknownName(name, known), 'structure')
+  return fieldIssue(toSafeName(name), formatUnknownName(name, known), 'structure')
 }
 
 const readOnlyField = (name: string): Issue => fieldIssue(name, 'is read-only; leave it out', 'business-rule')
@@ -160,26 +162,28 @@ const readOnlyField = (name: string): Issue => fieldIssue(name, 'is read-only; l
 interface FieldChange { readonly name: string, readonly value: unknown, readonly shown: unknown }
 
 function checkValue (element: Element, { name, value, shown }: FieldChange): Issue[] {
-  const validate = validatorOf(element)
-  if (validate(plainNumbers(value)) || deepEqual(value, shown)) return []
-  const trimmed = plainNumbers(mapWithShown(value, shown, withoutShownSpace))
+  const validate = getValidator(element)
+  if (validate(toPlainNumbers(value)) || deepEqual(value, shown)) return []
+  const trimmed = toPlainNumbers(mapWithShown(value, shown, withoutShownSpace))
   if (validate(trimmed)) return []
   if (!Array.isArray(value) || !Array.isArray(shown) || value.length === 0) {
-    return errorsOf(element, trimmed).map(({ path, message, code }) => fieldIssue(name + path, message, code))
+    return explainErrors(element, trimmed).map(({ path, message, code }) => fieldIssue(name + path, message, code))
   }
-  const positions = positionsOfNew(value, shown)
+  const positions = findNewPositions(value, shown)
   const added = positions.map(index => (trimmed as readonly unknown[])[index])
   if (positions.length === 0 || validate(added)) return []
-  const pathOf = (path: string): string => path.replace(/^\[(\d+)\]/, (_, index) => `[${positions[Number(index)]}]`)
-  return errorsOf(element, added).map(({ path, message, code }) => fieldIssue(name + pathOf(path), message, code))
+  const toItemPath = (path: string): string => path.replace(/^\[(\d+)\]/, (_, index) => `[${positions[Number(index)]}]`)
+  return explainErrors(element, added).map(({ path, message, code }) =>
+    fieldIssue(name + toItemPath(path), message, code)
+  )
 }
 
 /**
  * What is wrong with a value that is not valid: everything, unless it is so large that to collect it all would take too
  * much.
  */
-function errorsOf (element: Element, value: unknown): ReturnType<typeof toIssues> {
-  const validate = hasAtMost(maxExplained, value) ? thoroughValidatorOf(element) : validatorOf(element)
+function explainErrors (element: Element, value: unknown): ReturnType<typeof toIssues> {
+  const validate = hasAtMost(maxExplained, value) ? getThoroughValidator(element) : getValidator(element)
   validate(value)
   return toIssues(validate.errors ?? []).slice(0, maxIssues)
 }
@@ -201,7 +205,7 @@ const withoutShownSpace = (sent: unknown, shown: unknown): unknown =>
   typeof sent === 'string' && sent === shown ? sent.trim() : sent
 
 /** The places of the items that are not already shown, each as often as it is. */
-function positionsOfNew (items: readonly unknown[], shown: readonly unknown[]): number[] {
+function findNewPositions (items: readonly unknown[], shown: readonly unknown[]): number[] {
   const left = new Map<string, number>()
   for (const text of shown.map(canonicalJson)) left.set(text, (left.get(text) ?? 0) + 1)
   return items.flatMap((item, index) => {
@@ -211,25 +215,28 @@ function positionsOfNew (items: readonly unknown[], shown: readonly unknown[]): 
   })
 }
 
-const ajvOf = (allErrors: boolean) =>
+const createFieldAjv = (allErrors: boolean) =>
   createAjv({ allErrors, strictSchema: false, strictTypes: false, formats }, Ajv2020).addKeyword({
     keyword: 'x-ordered',
     type: 'object',
     validate: (_: true, value: FhirElement) => isOrdered(value.start, value.end)
   })
-const ajv = ajvOf(false)
+const ajv = createFieldAjv(false)
 /** Stops at no error. */
-const thorough = ajvOf(true)
+const thoroughAjv = createFieldAjv(true)
 
 // One validator per field, made when the field is first sent: compiling a thousand schemas at startup takes seconds.
 const validators = new WeakMap<Element, ValidateFunction>()
 const thoroughValidators = new WeakMap<Element, ValidateFunction>()
 
-const validatorOf = (element: Element): ValidateFunction => compiled(element, validators, ajv)
-const thoroughValidatorOf = (element: Element): ValidateFunction => compiled(element, thoroughValidators, thorough)
+const getValidator = (element: Element): ValidateFunction => getOrCompile(element, validators, ajv)
+const getThoroughValidator = (element: Element): ValidateFunction =>
+  getOrCompile(element, thoroughValidators, thoroughAjv)
 
-function compiled (element: Element, known: WeakMap<Element, ValidateFunction>, by: typeof ajv): ValidateFunction {
-  const made = known.get(element) ?? by.compile(element.schema)
-  known.set(element, made)
-  return made
+function getOrCompile (
+  element: Element, cache: WeakMap<Element, ValidateFunction>, compiler: typeof ajv
+): ValidateFunction {
+  const validator = cache.get(element) ?? compiler.compile(element.schema)
+  cache.set(element, validator)
+  return validator
 }

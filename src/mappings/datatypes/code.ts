@@ -2,7 +2,7 @@ import { encodeText } from '../../json/nodes/json-nodes.js'
 import type { Codec } from '../core/codec.js'
 import { datatype, type Datatype } from '../core/datatype.js'
 import { isElement, itemsAt } from '../core/path.js'
-import { copied, printedBy } from '../core/print.js'
+import { copyNode, withPrinter } from '../core/print.js'
 import type { CodingValue } from './concept.js'
 
 /** Spellings that clients in the field send; the contract accepts them wherever FHIR's own is in the set. */
@@ -13,7 +13,7 @@ const otherSpellings: Readonly<Record<string, string>> = {
 }
 
 /** The other spellings that a set of codes accepts. */
-function aliasesOf (codes: readonly string[]): Readonly<Record<string, string>> {
+function selectAliases (codes: readonly string[]): Readonly<Record<string, string>> {
   return Object.fromEntries(Object.entries(otherSpellings).filter(([, code]) => codes.includes(code)))
 }
 
@@ -30,28 +30,28 @@ export function code<const C extends string, const Shown extends string = never>
   codes: readonly C[],
   options: CodeOptions<Shown> = {}
 ): Datatype<C | Shown> {
-  const aliases = aliasesOf(codes)
+  const aliases = selectAliases(codes)
   const accept = (value: string): C => (aliases[value] ?? value) as C
   const known = new Set<string>([...codes, ...(options.shown ?? [])])
   const texts = [...known].map(encodeText)
   return datatype<C | Shown>({
     schema: {
-      ...codeSchema(codes, aliases),
+      ...buildCodeSchema(codes, aliases),
       'x-bound': [...known],
       ...(options.shown && { 'x-shown': { type: 'string', enum: [...known] } })
     },
     kind: 'token',
     accept,
-    read: printedBy(
+    read: withPrinter(
       (stored: unknown) => (typeof stored === 'string' && known.has(stored) ? (stored as C) : undefined),
-      (nodes, node, prefix) => texts.some(text => nodes.isSame(node, text)) && copied(nodes, node, prefix)
+      (nodes, node, prefix) => texts.some(text => nodes.isSame(node, text)) && copyNode(nodes, node, prefix)
     ),
     write: accept
   })
 }
 
 /** The JSON Schema of a choice among codes. */
-function codeSchema (codes: readonly string[], aliases: Readonly<Record<string, unknown>> = aliasesOf(codes)) {
+function buildCodeSchema (codes: readonly string[], aliases: Readonly<Record<string, unknown>> = selectAliases(codes)) {
   return {
     type: 'string',
     enum: [...codes, ...Object.keys(aliases)],
@@ -69,10 +69,10 @@ export function conceptCode<const C extends string> (
   displays: Readonly<Record<C, string>>
 ): Datatype<C> {
   return datatype(
-    codeIn(system, displays, {
-      codingOf: stored =>
+    createCodeCodec(system, displays, {
+      findCoding: stored =>
         itemsAt(isElement(stored) ? stored : {}, 'coding').find(
-          item => isElement(item) && item.system === system && known(displays, item.code)
+          item => isElement(item) && item.system === system && isKnownCode(displays, item.code)
         ),
       wrap: item => ({ coding: [item] })
     })
@@ -85,31 +85,31 @@ export function codingCode<const C extends string> (
   displays: Readonly<Record<C, string>>
 ): Datatype<C> {
   return datatype(
-    codeIn(system, displays, {
-      codingOf: stored =>
-        isElement(stored) && stored.system === system && known(displays, stored.code) ? stored : undefined,
+    createCodeCodec(system, displays, {
+      findCoding: stored =>
+        isElement(stored) && stored.system === system && isKnownCode(displays, stored.code) ? stored : undefined,
       wrap: item => item
     })
   )
 }
 
-interface Wrapping { codingOf (stored: unknown): unknown, wrap (coding: CodingValue): unknown }
+interface Wrapping { findCoding (stored: unknown): unknown, wrap (coding: CodingValue): unknown }
 
-function codeIn<C extends string> (
+function createCodeCodec<C extends string> (
   system: string,
   displays: Readonly<Record<C, string>>,
-  { codingOf, wrap }: Wrapping
+  { findCoding, wrap }: Wrapping
 ): Codec<C> {
   const codes = Object.keys(displays) as C[]
-  const aliases = aliasesOf(codes)
+  const aliases = selectAliases(codes)
   const accept = (value: C): C => (aliases[value] ?? value) as C
   return {
-    schema: codeSchema(codes, aliases),
+    schema: buildCodeSchema(codes, aliases),
     kind: 'token',
     accept,
-    read: stored => (codingOf(stored) as { code: C } | undefined)?.code,
+    read: stored => (findCoding(stored) as { code: C } | undefined)?.code,
     write: value => wrap({ system, code: accept(value), display: displays[accept(value)] })
   }
 }
 
-const known = (displays: object, code: unknown): boolean => typeof code === 'string' && Object.hasOwn(displays, code)
+const isKnownCode = (displays: object, code: unknown): boolean => typeof code === 'string' && Object.hasOwn(displays, code)

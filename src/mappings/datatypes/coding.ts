@@ -10,7 +10,7 @@ type CodingOrText = string | CodingValue
 export function codingOf (known: KnownCodes = {}): Datatype<CodingOrText> {
   const codes = Object.keys(known)
   const accept = (value: CodingOrText): CodingOrText => {
-    if (typeof value !== 'string') return asText(coding.codec.accept!(value))
+    if (typeof value !== 'string') return toCodingOrText(coding.codec.accept!(value))
     return Object.hasOwn(known, value) ? known[value]! : value
   }
   const codec: Codec<CodingOrText> = {
@@ -24,18 +24,18 @@ export function codingOf (known: KnownCodes = {}): Datatype<CodingOrText> {
     accept,
     read (stored) {
       const shown = coding.codec.read(stored)
-      return shown && asText(shown)
+      return shown && toCodingOrText(shown)
     },
     write (value, before) {
-      const full = accept(value)
-      return coding.codec.write(typeof full === 'string' ? { display: full } : full, before)
+      const acceptedValue = accept(value)
+      return coding.codec.write(typeof acceptedValue === 'string' ? { display: acceptedValue } : acceptedValue, before)
     }
   }
   const write: Codec<CodingOrText>['write'] = (value, before) => {
-    const full = accept(value)
-    return coding.codec.searched!.write(typeof full === 'string' ? { display: full } : full, before)
+    const acceptedValue = accept(value)
+    return coding.codec.searched!.write(typeof acceptedValue === 'string' ? { display: acceptedValue } : acceptedValue, before)
   }
   return datatype<CodingOrText>({ ...codec, searched: { ...codec, write } })
 }
 
-const asText = (value: CodingValue): CodingOrText => Object.keys(value).join() === 'display' ? value.display! : value
+const toCodingOrText = (value: CodingValue): CodingOrText => Object.keys(value).join() === 'display' ? value.display! : value

@@ -54,7 +54,7 @@ const identifierParts = {
 /** A business identifier; those of `ownSystems` have a field of their own and are neither shown nor accepted here. */
 export const identifierExcept = (...ownSystems: readonly string[]) =>
   record(
-    { ...identifierParts, system: ownSystems.length === 0 ? identifierParts.system : otherSystem(ownSystems) },
+    { ...identifierParts, system: ownSystems.length === 0 ? identifierParts.system : excludeSystems(ownSystems) },
     {
       ...(ownSystems.length === 0
         ? { schema: { title: 'Identifier' } }
@@ -68,7 +68,7 @@ export const identifier = identifierExcept()
 const isOwn = (stored: FhirElement, systems: readonly string[]): boolean =>
   typeof stored.system === 'string' && systems.includes(stored.system)
 
-function otherSystem (systems: readonly string[]) {
+function excludeSystems (systems: readonly string[]) {
   const element = absoluteUri('system')
   const escaped = systems.map(system => system.replace(/[.*+?^${}()|[\]\\/]/g, '\\$&'))
   return {

@@ -1,12 +1,21 @@
 import { createHash } from 'node:crypto'
-import { encodeText, idsOf, type JsonNode, type JsonNodes } from '../../json/nodes/json-nodes.js'
+import { encodeText, getNameIds, type JsonNode, type JsonNodes } from '../../json/nodes/json-nodes.js'
 import type { FhirElement } from '../fhir.js'
 import { putList, type Codec } from '../core/codec.js'
 import { datatype, type Datatype } from '../core/datatype.js'
 import { withPrimitive } from '../core/outdated.js'
-import { isElement, itemsAt, itemsOf } from '../core/path.js'
+import { isElement, itemsAt, toItems } from '../core/path.js'
 import {
-  copied, memberPrefix, memberPrinter, printedBy, printItems, printObject, printOf, printRead, printText, type Print
+  copyNode,
+  encodeMemberPrefix,
+  createMemberPrinter,
+  withPrinter,
+  printItems,
+  printObject,
+  getPrinter,
+  printRead,
+  printText,
+  type Print
 } from '../core/print.js'
 import { record } from '../core/structure.js'
 import { canonicalJson } from '../core/canonical-json.js'
@@ -29,7 +38,7 @@ export const textSystem = 'urn:clinigate:text'
 const maxTextCode = 100
 
 /** The code of a text in {@link textSystem}: the text, or a digest of one that is no code or that servers cut off. */
-export function textCode (text: string): string {
+export function toTextCode (text: string): string {
   const words = text.trim().replace(/\s+/g, ' ')
   if (words.length <= maxTextCode && !/[\\|$]/.test(words)) return words
   return `sha256-${createHash('sha256').update(words).digest('base64url')}`
@@ -45,9 +54,9 @@ const codingCodec = record(codingParts, {
   expects: 'an object with system, code and display'
 }).codec
 
-const printCodingMembers = memberPrinter(codingParts)
-const printPlainCoding = printOf(codingCodec.read)
-const ids = idsOf('system', 'coding', 'text', 'display')
+const printCodingMembers = createMemberPrinter(codingParts)
+const printPlainCoding = getPrinter(codingCodec.read)
+const ids = getNameIds('system', 'coding', 'text', 'display')
 const textSystemText = encodeText(textSystem)
 
 /** Whether a coding in a text is of the {@link textSystem}. */
@@ -65,7 +74,7 @@ const printReadCoding = printRead(readCoding)
 const plainCoding: Codec<CodingValue> = {
   ...codingCodec,
   accept: value => withoutTextCode(codingCodec.accept!(value)),
-  read: printedBy(readCoding, (nodes, node, prefix) =>
+  read: withPrinter(readCoding, (nodes, node, prefix) =>
     (isOfTextSystem(nodes, node) ? printReadCoding : printPlainCoding)(nodes, node, prefix))
 }
 
@@ -77,13 +86,13 @@ export const coding: Datatype<CodingValue> = datatype<CodingValue>({
 /** A coding without the code that stands for its display. */
 function withoutTextCode (value: CodingValue): CodingValue {
   const { system, code, display } = value
-  const isText = system === textSystem && display !== undefined && code === textCode(display)
+  const isText = system === textSystem && display !== undefined && code === toTextCode(display)
   return isText ? { display } : value
 }
 
 /** A coding that has no code with one by which a filter finds its display. */
 function withTextCode (value: CodingValue): CodingValue {
-  const code = value.code === undefined && value.system === undefined ? textCode(value.display ?? '') : ''
+  const code = value.code === undefined && value.system === undefined ? toTextCode(value.display ?? '') : ''
   return code === '' ? value : { system: textSystem, code, ...value }
 }
 
@@ -91,7 +100,7 @@ function withTextCode (value: CodingValue): CodingValue {
 export type KnownCodes = Readonly<Record<string, CodingValue>>
 
 /** Codings of one system by their codes. */
-export function codingsOf (system: string, displays: Readonly<Record<string, string>>): KnownCodes {
+export function toKnownCodes (system: string, displays: Readonly<Record<string, string>>): KnownCodes {
   return Object.fromEntries(Object.entries(displays).map(([code, display]) => [code, { system, code, display }]))
 }
 
@@ -101,8 +110,8 @@ interface ConceptOptions {
   readonly known?: KnownCodes
 }
 
-const printCoding = printOf(plainCoding.read)
-const [textPrefix, codingsPrefix] = [memberPrefix('text'), memberPrefix('codings')]
+const printCoding = getPrinter(plainCoding.read)
+const [textPrefix, codingsPrefix] = [encodeMemberPrefix('text'), encodeMemberPrefix('codings')]
 
 /** The members of a concept whose first shown coding is an item of a list. */
 function printConceptMembers (nodes: JsonNodes, node: JsonNode): void {
@@ -116,7 +125,7 @@ function printConceptMembers (nodes: JsonNodes, node: JsonNode): void {
   if (item === 0) return
   const [text, display] = [nodes.find(node, ids.text), nodes.find(item, ids.display)]
   const words = text !== 0 && nodes.isText(text) ? text : display
-  if (words !== 0 && nodes.isText(words)) copied(nodes, words, textPrefix)
+  if (words !== 0 && nodes.isText(words)) copyNode(nodes, words, textPrefix)
   const from = nodes.nextItem(list, item)
   if (from !== 0) printItems(nodes, { list, from }, { item: printCoding, prefix: codingsPrefix })
 }
@@ -135,7 +144,7 @@ const printConcept: Print = (nodes, node, prefix) => {
   return words !== 0 && printText(nodes, words, prefix)
 }
 
-const shownConcept = printedBy(readConcept, printConcept)
+const shownConcept = withPrinter(readConcept, printConcept)
 
 /**
  * A CodeableConcept: in, text or a coding; out, a string when it holds only text, else its first coding with the text,
@@ -166,7 +175,7 @@ export function conceptOf (options: ConceptOptions = {}): Datatype<ConceptValue>
     kind: 'token',
     accept,
     revises: true,
-    identityOf: value =>
+    identify: value =>
       isElement(value) && value.code !== undefined ? [canonicalJson([value.system, value.code])] : [],
     read: shownConcept,
     withoutDerived: withoutOldDisplay,
@@ -193,7 +202,7 @@ function readConcept (stored: unknown): ConceptValue | undefined {
   // What is read of a coding is a new object, so the first one becomes the concept.
   let shown: { -readonly [name in keyof ConceptObject]: ConceptObject[name] } | undefined
   let others: CodingValue[] | undefined
-  for (const item of shownCodings(stored)) {
+  for (const item of listShownCodings(stored)) {
     const value = coding.codec.read(item)
     if (value === undefined) continue
     if (shown === undefined) shown = value
@@ -232,13 +241,13 @@ function writeConcept (value: ConceptValue, before: unknown): FhirElement {
   const { text: plainText, codings = [], ...head } = value
   const stored = isElement(before) ? before : {}
   const items = [head, ...[codings].flat()]
-  const known = shownCodings(stored)
+  const known = listShownCodings(stored)
   const isUnchanged =
     known.length === 0
       ? plainText !== undefined && stored.text === plainText
       : items.some(item => known.some(old => isElement(old) && hasSameCode(item, old)))
   const base = isUnchanged ? stored : {}
-  const concept = { ...base, coding: putList(coding.codec, items, shownCodings(base)).items }
+  const concept = { ...base, coding: putList(coding.codec, items, listShownCodings(base)).items }
   // A display that is shown as the text of a stored concept without text does not become its text when something else
   // changes.
   const isShownOnly = isUnchanged && base.text === undefined && plainText === head.display
@@ -249,10 +258,10 @@ const hasSameCode = (item: CodingValue, old: FhirElement): boolean =>
   item.system === old.system && item.code === old.code && (item.code !== undefined || item.display === old.display)
 
 /** The codings of a stored concept without the one that stands for its text. */
-function shownCodings (concept: FhirElement): readonly unknown[] {
-  const codings = itemsOf(concept.coding)
+function listShownCodings (concept: FhirElement): readonly unknown[] {
+  const codings = toItems(concept.coding)
   if (!codings.some(isTextCoding)) return codings
-  const codes = textCodes(concept.text, codings)
+  const codes = collectTextCodes(concept.text, codings)
   return codings.filter(item => !isTextCoding(item) || !codes.has(item.code as string))
 }
 
@@ -260,17 +269,17 @@ const isTextCoding = (item: unknown): item is FhirElement =>
   isElement(item) && item.system === textSystem && Object.keys(item).length === 2 && item.code !== undefined
 
 /** The codes of the words of a concept: its text, and the displays of codings that have no code. */
-function textCodes (plainText: unknown, codings: readonly unknown[]): ReadonlySet<string> {
+function collectTextCodes (plainText: unknown, codings: readonly unknown[]): ReadonlySet<string> {
   const displays = codings.map(item => isElement(item) && item.code === undefined ? item.display : undefined)
   const words = [plainText, ...displays].filter(words => typeof words === 'string')
-  return new Set(words.map(textCode).filter(code => code !== ''))
+  return new Set(words.map(toTextCode).filter(code => code !== ''))
 }
 
 /** A concept that has words and no code, with a coding by which a filter finds it. */
 function withTextCoding (concept: FhirElement): FhirElement {
   const codings = itemsAt(concept, 'coding')
   if (codings.some(item => isElement(item) && item.code !== undefined)) return concept
-  const codes = [...textCodes(concept.text, codings)]
+  const codes = [...collectTextCodes(concept.text, codings)]
   return codes.length === 0
     ? concept
     : { ...concept, coding: [...codings, ...codes.map(code => ({ system: textSystem, code }))] }

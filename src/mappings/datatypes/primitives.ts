@@ -3,20 +3,20 @@ import { ExactNumber } from '../../json/json.js'
 import type { Codec } from '../core/codec.js'
 import { datatype, type Datatype } from '../core/datatype.js'
 import { formatDescriptions } from '../core/formats.js'
-import { copied, printedBy, printText } from '../core/print.js'
+import { copyNode, withPrinter, printText } from '../core/print.js'
 import type { FilterKind, Format } from '../core/schema.js'
 
-const readText = printedBy(
+const readText = withPrinter(
   (stored: unknown) => typeof stored === 'string' && stored !== '' ? stored : undefined,
   printText
 )
 
-const readNumber = printedBy(
+const readNumber = withPrinter(
   (stored: unknown) => {
     if (typeof stored === 'number') return stored
     return stored instanceof ExactNumber ? stored as unknown as number : undefined
   },
-  (nodes, node, prefix) => nodes.isNumber(node) && copied(nodes, node, prefix)
+  (nodes, node, prefix) => nodes.isNumber(node) && copyNode(nodes, node, prefix)
 )
 
 /** The longest text that a field takes where the contract gives no length: R4's own limit for a string, 1 MiB. */
@@ -24,7 +24,7 @@ const maxText = 1024 * 1024
 
 /** A string element of at most `max` characters. */
 export const textUpTo = (max = maxText): Datatype<string> =>
-  formatted('text', {
+  createTextDatatype('text', {
     expects: `text${max < maxText ? ` of 1 to ${max} characters` : ''}, without leading or trailing spaces or line breaks`,
     kind: 'string',
     maxLength: max
@@ -33,53 +33,53 @@ export const textUpTo = (max = maxText): Datatype<string> =>
 export const text = textUpTo()
 
 /** Words with one space between them, stored as one list item each where a mapping says so. */
-export const nonBlankText = formatted('words', {
+export const nonBlankText = createTextDatatype('words', {
   expects: 'words separated by single spaces', kind: 'string', maxLength: 1000
 })
 
 /** An element of type `code` that takes any code. */
-export const openCode = formatted('code', {
+export const openCode = createTextDatatype('code', {
   expects: 'a code, without leading, trailing or double spaces', kind: 'token', maxLength: 1000
 })
 
-export const date = timed('date', 'date')
-export const dateTime = timed('fhir-dateTime', 'date')
-export const instant = timed('fhir-instant', 'date')
+export const date = createTimeDatatype('date', 'date')
+export const dateTime = createTimeDatatype('fhir-dateTime', 'date')
+export const instant = createTimeDatatype('fhir-instant', 'date')
 /** An instant that may be sent as a day, when something was noted or published: its start in UTC. */
 export const instantOrDay = withLooseForm(instant, {
   format: 'instant-or-day',
   complete: text => /^[\d-]{10}$/.test(text) ? `${text}T00:00:00Z` : text
 })
 /** A time of day; seconds that are left out are zero. */
-export const time = withLooseForm(timed('fhir-time', 'string'), {
+export const time = withLooseForm(createTimeDatatype('fhir-time', 'string'), {
   format: 'time-of-day',
   complete: text => /^\d\d:\d\d$/.test(text) ? `${text}:00` : text
 })
 const absoluteExpects = 'an absolute URI, which begins with a scheme: https://example.org/it or urn:oid:1.2.3'
 
-export const uri = formatted('uri-reference', { expects: 'a URI without spaces', kind: 'uri' })
+export const uri = createTextDatatype('uri-reference', { expects: 'a URI without spaces', kind: 'uri' })
 
 /** A URI that R4 wants absolute: the system of a code, identifier or unit, and the canonical URL of a definition. */
-export const absoluteUri = formatted('uri', { expects: absoluteExpects, kind: 'uri' })
+export const absoluteUri = createTextDatatype('uri', { expects: absoluteExpects, kind: 'uri' })
 
 /** An absolute URI of at most `max` characters. */
 export const absoluteUriUpTo = (max: number): Datatype<string> =>
-  formatted('uri', { expects: `${absoluteExpects}, of at most ${max} characters`, kind: 'uri', maxLength: max })
+  createTextDatatype('uri', { expects: `${absoluteExpects}, of at most ${max} characters`, kind: 'uri', maxLength: max })
 
 /** A URI of at most `max` characters. */
 export const uriUpTo = (max: number): Datatype<string> =>
-  formatted('uri-reference', {
+  createTextDatatype('uri-reference', {
     expects: `a URI of at most ${max} characters, without spaces`, kind: 'uri', maxLength: max
   })
 
-export const base64 = formatted('base64', { expects: 'base64 text', kind: 'string', maxLength: 16 * maxText })
+export const base64 = createTextDatatype('base64', { expects: 'base64 text', kind: 'string', maxLength: 16 * maxText })
 
 export const boolean = datatype<boolean>({
   schema: { type: 'boolean', 'x-expects': 'true or false' },
   kind: 'boolean',
-  read: printedBy(
+  read: withPrinter(
     (stored: unknown) => typeof stored === 'boolean' ? stored : undefined,
-    (nodes, node, prefix) => nodes.isBoolean(node) && copied(nodes, node, prefix)
+    (nodes, node, prefix) => nodes.isBoolean(node) && copyNode(nodes, node, prefix)
   ),
   write: value => value
 })
@@ -106,9 +106,9 @@ export const nonNegativeDecimal = datatype({
 })
 
 const int32 = 2 ** 31 - 1
-export const integer = integerNumber(-int32 - 1)
-export const unsignedInteger = integerNumber(0)
-export const positiveInteger = integerNumber(1)
+export const integer = createIntegerDatatype(-int32 - 1)
+export const unsignedInteger = createIntegerDatatype(0)
+export const positiveInteger = createIntegerDatatype(1)
 
 interface LooseForm {
   readonly format: keyof typeof formatDescriptions
@@ -127,8 +127,8 @@ function withLooseForm ({ codec }: Datatype<string>, { format, complete }: Loose
   })
 }
 
-function timed (format: keyof typeof formatDescriptions, kind: FilterKind): Datatype<string> {
-  return formatted(format, { expects: formatDescriptions[format], kind })
+function createTimeDatatype (format: keyof typeof formatDescriptions, kind: FilterKind): Datatype<string> {
+  return createTextDatatype(format, { expects: formatDescriptions[format], kind })
 }
 
 interface TextForm {
@@ -137,7 +137,7 @@ interface TextForm {
   readonly maxLength?: number
 }
 
-function formatted (format: Format, { expects, kind, ...bounds }: TextForm): Datatype<string> {
+function createTextDatatype (format: Format, { expects, kind, ...bounds }: TextForm): Datatype<string> {
   return datatype<string>({
     schema: { type: 'string', format, minLength: 1, ...bounds, 'x-expects': expects },
     kind,
@@ -146,7 +146,7 @@ function formatted (format: Format, { expects, kind, ...bounds }: TextForm): Dat
   })
 }
 
-function integerNumber (minimum: number): Datatype<number> {
+function createIntegerDatatype (minimum: number): Datatype<number> {
   const codec: Codec<number> = {
     schema: {
       type: 'integer',

@@ -1,9 +1,9 @@
 import { isValidId, idPattern, typePattern, withArticle } from '../../fhir/names.js'
 import type { FhirElement } from '../fhir.js'
-import { nameId } from '../../json/nodes/json-nodes.js'
+import { getNameId } from '../../json/nodes/json-nodes.js'
 import { datatype, type Datatype } from '../core/datatype.js'
 import { withPrimitive } from '../core/outdated.js'
-import { printedBy, printRead, type Print } from '../core/print.js'
+import { withPrinter, printRead, type Print } from '../core/print.js'
 import { isElement } from '../core/path.js'
 import type { Schema } from '../core/schema.js'
 import { textUpTo, text } from './primitives.js'
@@ -21,32 +21,32 @@ interface ReferenceOptions {
 export function reference (to: string | readonly string[], options: ReferenceOptions = {}): Datatype<string> {
   const types = typeof to === 'string' ? [to] : to
   const main = `${types[0]}/`
-  const short = (target: string): string => target.startsWith(main) ? target.slice(main.length) : target
+  const shorten = (target: string): string => target.startsWith(main) ? target.slice(main.length) : target
   const read = (stored: unknown): string | undefined => {
-    const target = isElement(stored) ? localReference(stored.reference) : undefined
-    return target && short(target)
+    const target = isElement(stored) ? parseLocalReference(stored.reference) : undefined
+    return target && shorten(target)
   }
   return datatype<string>({
-    schema: referenceSchema(types),
+    schema: buildReferenceSchema(types),
     kind: 'reference',
     accept: value => value.startsWith(main) ? value.slice(main.length) : value,
-    read: printedBy(read, printReference(read, short)),
+    read: withPrinter(read, printReference(read, shorten)),
     write: value => ({ reference: value.includes('/') ? value : main + value }),
-    without: options.named ? before => onlyDisplay(before as FhirElement) : undefined
+    withoutValue: options.named ? before => pickDisplay(before as FhirElement) : undefined
   })
 }
 
-const referenceName = nameId('reference')
+const referenceName = getNameId('reference')
 const quotationMark = Uint8Array.of(0x22)
 
-/** Writes the target of a Reference in a text, as `show` makes it of what {@link localReference} finds. */
+/** Writes the target of a Reference in a text, as `show` makes it of what {@link parseLocalReference} finds. */
 function printReference (read: (stored: unknown) => string | undefined, show: (target: string) => string): Print {
   const print = printRead(read)
   return (nodes, node, prefix) => {
     const text = nodes.find(node, referenceName)
     if (text === 0 || !nodes.isString(text)) return false
     if (nodes.isEscaped(text)) return print(nodes, node, prefix)
-    const target = localReference(nodes.source(text).slice(1, -1))
+    const target = parseLocalReference(nodes.getSource(text).slice(1, -1))
     if (target === undefined) return false
     nodes.write(prefix)
     nodes.write(quotationMark)
@@ -66,7 +66,7 @@ export function typedReference (types: readonly string[]): Datatype<string> {
     ...codec,
     schema: { ...codec.schema, 'x-expects': `Type/id or an id alone, where the type is one of ${types.join(', ')}` },
     accept: value => value.includes('/') ? value : `${types[0]}/${value}`,
-    read: stored => isElement(stored) ? localReference(stored.reference) : undefined
+    read: stored => isElement(stored) ? parseLocalReference(stored.reference) : undefined
   })
 }
 
@@ -77,7 +77,7 @@ export function typedReference (types: readonly string[]): Datatype<string> {
  */
 export function canonical (type: string): Datatype<string> {
   const main = `${type}/`
-  const short = (value: string): string =>
+  const shorten = (value: string): string =>
     value.startsWith(main) && isValidId(value.slice(main.length)) ? value.slice(main.length) : value
   return datatype<string>({
     schema: {
@@ -87,8 +87,8 @@ export function canonical (type: string): Datatype<string> {
       'x-expects': `the id of ${withArticle(type)} alone, or its canonical URL`
     },
     kind: 'reference',
-    accept: short,
-    read: stored => typeof stored === 'string' && stored !== '' ? short(stored) : undefined,
+    accept: shorten,
+    read: stored => typeof stored === 'string' && stored !== '' ? shorten(stored) : undefined,
     write: value => isValidId(value) ? main + value : value
   })
 }
@@ -116,7 +116,7 @@ export const display = (max?: number): Datatype<string> => {
     revises: true,
     read: stored => isElement(stored) ? text.read(stored.display) : undefined,
     write: (value, before) => withPrimitive(isElement(before) ? before : {}, 'display', value),
-    without (before) {
+    withoutValue (before) {
       const rest = withPrimitive(before as FhirElement, 'display', undefined)
       return Object.keys(rest).length === 0 ? undefined : rest
     }
@@ -124,13 +124,13 @@ export const display = (max?: number): Datatype<string> => {
 }
 
 /** `Type/id` of a reference that names a resource of the store, without its version; undefined for any other. */
-export function localReference (text: unknown): string | undefined {
+export function parseLocalReference (text: unknown): string | undefined {
   return typeof text === 'string' ? localForm.exec(text)?.[1] : undefined
 }
 
 const localForm = new RegExp(`^(${typePattern}/${idPattern})(?:/_history/${idPattern})?$`)
 
-function referenceSchema (types: readonly string[]): Schema {
+function buildReferenceSchema (types: readonly string[]): Schema {
   return {
     type: 'string',
     pattern: `^(?:(?:${types.join('|')})/)?(?!\\.{1,2}$)${idPattern}$`,
@@ -142,7 +142,7 @@ function referenceSchema (types: readonly string[]): Schema {
   }
 }
 
-function onlyDisplay (before: FhirElement): FhirElement | undefined {
+function pickDisplay (before: FhirElement): FhirElement | undefined {
   return typeof before.display === 'string' ? { display: before.display } : undefined
 }
 
@@ -152,7 +152,7 @@ function onlyDisplay (before: FhirElement): FhirElement | undefined {
 export const anyResourceReference: Datatype<string> = datatype<string>({
   schema: { type: 'string', pattern: `^${typePattern}/${idPattern}$`, 'x-expects': 'Type/id, such as Observation/123' },
   kind: 'reference',
-  read: stored => isElement(stored) ? localReference(stored.reference) : undefined,
+  read: stored => isElement(stored) ? parseLocalReference(stored.reference) : undefined,
   write: value => ({ reference: value })
 })
 
@@ -160,13 +160,13 @@ export const anyResourceReference: Datatype<string> = datatype<string>({
  * Someone or something as `Type/id` of a record of these types; any other text is the name of one that has no record.
  */
 export function referenceOrDisplay (types: readonly string[]): Datatype<string> {
-  const isRecord = (value: string): boolean => localReference(value) === value && types.includes(value.split('/')[0]!)
+  const isRecord = (value: string): boolean => parseLocalReference(value) === value && types.includes(value.split('/')[0]!)
   return datatype<string>({
     schema: { ...text.codec.schema, 'x-names': types, 'x-expects': `Type/id, where the type is one of ${types.join(', ')}, the id alone, or a name` },
     kind: 'reference',
     read (stored) {
       if (!isElement(stored)) return undefined
-      return stored.reference === undefined ? text.codec.read(stored.display) : localReference(stored.reference)
+      return stored.reference === undefined ? text.codec.read(stored.display) : parseLocalReference(stored.reference)
     },
     write: value => isRecord(value) ? { reference: value } : { display: value }
   })

@@ -4,12 +4,12 @@ import { put, type Codec } from '../core/codec.js'
 import { deepEqual, type Element, type ElementOptions } from '../core/element.js'
 import type { FhirElement } from '../fhir.js'
 import { withPrimitive } from '../core/outdated.js'
-import { conflictingFields, without } from '../core/cardinality.js'
+import { createConflictPredicate, withoutMembers } from '../core/cardinality.js'
 import { datatype, type Datatype } from '../core/datatype.js'
 import { isElement, withMember } from '../core/path.js'
-import { printedBy, printOf, type Print } from '../core/print.js'
+import { withPrinter, getPrinter, type Print } from '../core/print.js'
 import { isNumber } from '../../json/json.js'
-import { nameId } from '../../json/nodes/json-nodes.js'
+import { getNameId } from '../../json/nodes/json-nodes.js'
 import { positiveInteger, text } from '../datatypes/primitives.js'
 
 /**
@@ -18,9 +18,9 @@ import { positiveInteger, text } from '../datatypes/primitives.js'
  */
 export function atMostOne (...names: readonly string[]): Schema {
   const nothing: Schema = { not: {}, 'x-expects': `at most one of ${names.join(', ')}` }
-  const others = (name: string) =>
+  const forbidOthers = (name: string) =>
     Object.fromEntries(names.filter(other => other !== name).map(other => [other, nothing]))
-  return { dependentSchemas: Object.fromEntries(names.map(name => [name, { properties: others(name) }])) }
+  return { dependentSchemas: Object.fromEntries(names.map(name => [name, { properties: forbidOthers(name) }])) }
 }
 
 /** The same for a choice element that R4 requires. */
@@ -49,18 +49,18 @@ export function choice<T, const O extends ElementOptions = object> (
   const forms = variants.map(variant => ({
     ...variant,
     name: base + variant.suffix,
-    isRival: conflictingFields(base, base + variant.suffix)
+    isRival: createConflictPredicate(base, base + variant.suffix)
   }))
   const expects = variants.map(({ codec }) => codec.schema['x-expects']).join('; or ')
-  const stored = (holder: FhirElement) => forms.find(form => form.codec.read(holder[form.name]) !== undefined)
+  const findStoredForm = (holder: FhirElement) => forms.find(form => form.codec.read(holder[form.name]) !== undefined)
   const read = (holder: FhirElement): unknown => {
-    const form = stored(holder)
+    const form = findStoredForm(holder)
     return form && form.codec.read(holder[form.name])
   }
   const readBack = ({ name, codec }: (typeof forms)[number], value: unknown): unknown =>
     read({ [name]: codec.write(value, undefined) })
   // A faulty value that another system stored may look like no form; then it is of the one that shows it.
-  const formOf = (value: unknown) =>
+  const findForm = (value: unknown) =>
     forms.find(form => form.is(value) && readBack(form, value) !== undefined) ??
     forms.find(form => deepEqual(readBack(form, value), value))
   return {
@@ -72,27 +72,27 @@ export function choice<T, const O extends ElementOptions = object> (
     path: base,
     kind: variants[0]!.codec.kind,
     options,
-    accept: value => (formOf(value)?.codec.accept?.(value) as T) ?? value,
-    read: printedBy((holder: FhirElement) => read(holder) as T | undefined, printFirst(variants, base)),
+    accept: value => (findForm(value)?.codec.accept?.(value) as T) ?? value,
+    read: withPrinter((holder: FhirElement) => read(holder) as T | undefined, printFirst(variants, base)),
     write (holder, value) {
-      const before = stored(holder)
+      const before = findStoredForm(holder)
       // A value that is shown alike by two forms (text alone, a concept of text alone) stays in the form that is
       // stored.
       const isHeld = before !== undefined && put(before.codec, value, holder[before.name]) === holder[before.name]
-      const form = value === undefined || isHeld ? before : formOf(value)
+      const form = value === undefined || isHeld ? before : findForm(value)
       if (form === undefined) {
         if (value === undefined) return holder
         throw new Failure('VALIDATION_ERROR', { issues: [fieldIssue(base, `expected ${expects}`)] })
       }
       const written = withPrimitive(holder, form.name, put(form.codec, value, holder[form.name]))
-      return value === undefined ? written : without(written, form.isRival)
+      return value === undefined ? written : withoutMembers(written, form.isRival)
     }
   }
 }
 
 /** Writes the first form of a choice element that is shown. */
 function printFirst (variants: readonly Variant[], base: string): Print {
-  const forms = variants.map(({ suffix, codec }) => ({ name: nameId(base + suffix), print: printOf(codec.read) }))
+  const forms = variants.map(({ suffix, codec }) => ({ name: getNameId(base + suffix), print: getPrinter(codec.read) }))
   return (nodes, holder, prefix) => forms.some(({ name, print }) => {
     const node = nodes.find(holder, name)
     return node !== 0 && print(nodes, node, prefix)
@@ -125,9 +125,9 @@ export function withChoiceForms<T extends object> (
 ): Datatype<T> {
   const { codec } = inner
   const names = Object.fromEntries(Object.entries(forms).map(([suffix, form]) => [base + suffix, form]))
-  const nameIn = (sent: T): string | undefined => Object.keys(sent).find(name => Object.hasOwn(names, name))
+  const findFormName = (sent: T): string | undefined => Object.keys(sent).find(name => Object.hasOwn(names, name))
   const write = (sent: T, before: unknown): unknown => {
-    const name = nameIn(sent)
+    const name = findFormName(sent)
     if (name === undefined) return codec.write(sent, before)
     const { [name]: value, ...others } = sent as Record<string, unknown>
     const shown = codec.read(withForm({}, name, value))
@@ -135,14 +135,14 @@ export function withChoiceForms<T extends object> (
     return isElement(written) ? withForm(written, name, value) : written
   }
   const withForm = (holder: FhirElement, name: string, value: unknown): FhirElement => {
-    const { [name]: _, ...rest } = without(holder, conflictingFields(base, name))
+    const { [name]: _, ...rest } = withoutMembers(holder, createConflictPredicate(base, name))
     return withMember(withPrimitive(rest, name, undefined), name, names[name]!.write(value, undefined))
   }
   return datatype<T>({
     ...codec,
     schema: { ...withForms(codec.schema, names, [field, ...separate]), 'x-shown': codec.schema },
     accept: sent =>
-      nameIn(sent) === undefined ? codec.accept?.(sent) ?? sent : codec.read(write(sent, undefined)) ?? sent,
+      findFormName(sent) === undefined ? codec.accept?.(sent) ?? sent : codec.read(write(sent, undefined)) ?? sent,
     write
   })
 }
@@ -153,15 +153,15 @@ function withForms (
   fields: readonly string[]
 ): Schema {
   const properties = Object.fromEntries(Object.entries(forms).map(([name, { schema }]) => [name, schema]))
-  const alone = atMostOne(fields[0]!, ...Object.keys(forms)).dependentSchemas!
-  const others = Object.fromEntries(Object.entries(alone).map(([name, rule]) => {
+  const exclusive = atMostOne(fields[0]!, ...Object.keys(forms)).dependentSchemas!
+  const others = Object.fromEntries(Object.entries(exclusive).map(([name, rule]) => {
     const nothing = Object.values(rule.properties!)[0]!
     const separate = name === fields[0] ? [] : fields.map(field => [field, nothing] as const)
     return [name, { properties: { ...rule.properties, ...Object.fromEntries(separate) } }]
   }))
-  const withoutForms = (field: string): [string, Schema] => {
+  const forbidForms = (field: string): [string, Schema] => {
     const own = schema.dependentSchemas?.[field]
-    return [field, { ...own, properties: { ...alone[fields[0]!]!.properties, ...own?.properties } }]
+    return [field, { ...own, properties: { ...exclusive[fields[0]!]!.properties, ...own?.properties } }]
   }
   return {
     ...schema,
@@ -169,7 +169,7 @@ function withForms (
     dependentSchemas: {
       ...schema.dependentSchemas,
       ...others,
-      ...Object.fromEntries(fields.slice(1).map(withoutForms))
+      ...Object.fromEntries(fields.slice(1).map(forbidForms))
     }
   }
 }

@@ -88,17 +88,18 @@ const parts = backbone(
 type Component = NonNullable<ReturnType<typeof parts.codec.read>>
 
 /** A plain number sent as a whole Quantity, with its unit where the number will show it. */
-const withUnit = (component: Component): Component => isInteger(component.value) && component.value.unit !== undefined
-  ? { ...component, unit: component.value.unit as string }
-  : component
+const withUnit = (component: Component): Component =>
+  isNumericQuantity(component.value) && component.value.unit !== undefined
+    ? { ...component, unit: component.value.unit as string }
+    : component
 
-const isInteger = (value: unknown): value is FhirElement => isPlain(value) && value.value !== undefined
+const isNumericQuantity = (value: unknown): value is FhirElement => isPlain(value) && value.value !== undefined
 
-const shown = datatype<Component>({
+const partsWithUnit = datatype<Component>({
   ...parts.codec,
   accept (sent) {
     const component = parts.codec.accept!(withUnit(sent))
-    return isInteger(component.value) ? { ...component, value: component.value.value } : component
+    return isNumericQuantity(component.value) ? { ...component, value: component.value.value } : component
   },
   write: (sent, before) => parts.codec.write(withUnit(sent), before)
 })
@@ -108,7 +109,7 @@ const shown = datatype<Component>({
  * may be sent as a whole Quantity, to store the code of its unit, and is read as a number with its unit next to it.
  * Each form of the value may also be sent under its own name in FHIR, such as valueQuantity.
  */
-export const component = withChoiceForms(shown, {
+export const component = withChoiceForms(partsWithUnit, {
   base: 'value',
   field: 'value',
   separate: ['unit'],

@@ -1,4 +1,4 @@
-import { concept, textCode, type ConceptValue } from '../datatypes/concept.js'
+import { concept, toTextCode, type ConceptValue } from '../datatypes/concept.js'
 import { text } from '../datatypes/primitives.js'
 import { reference } from '../datatypes/reference.js'
 import type { Codec } from '../core/codec.js'
@@ -26,14 +26,14 @@ type Stored = NonNullable<ReturnType<typeof codec.read>>
  * The code and the words are one CodeableConcept. A code that is sent as text is a code without a system; where R4
  * allows no such code, it is a coding that has only a display.
  */
-function joined ({ code, text, ...rest }: Finding): Stored {
+function toStored ({ code, text, ...rest }: Finding): Stored {
   if (code === undefined) return { ...rest, ...text !== undefined && { item: text } }
   if (typeof code !== 'string') return { ...rest, item: { ...code, ...text !== undefined && { text } } }
-  const item = textCode(code) === code ? { code } : { display: code }
+  const item = toTextCode(code) === code ? { code } : { display: code }
   return { ...rest, item: { ...item, ...text !== undefined && { text } } }
 }
 
-function parted ({ item, ...rest }: Stored): Finding {
+function toFinding ({ item, ...rest }: Stored): Finding {
   if (item === undefined || typeof item === 'string') return { ...rest, ...item !== undefined && { text: item } }
   const { text, ...code } = item
   return { ...rest, code, ...text !== undefined && { text } }
@@ -56,10 +56,10 @@ export const finding = datatype<Finding>({
     },
     'x-expects': 'an object with code, text, conditionId and basis'
   },
-  accept: finding => parted(codec.accept!(joined(finding))),
+  accept: finding => toFinding(codec.accept!(toStored(finding))),
   read (stored) {
     const shown = codec.read(stored)
-    return shown && parted(shown)
+    return shown && toFinding(shown)
   },
-  write: (finding, before) => codec.write(joined(finding), before)
+  write: (finding, before) => codec.write(toStored(finding), before)
 })

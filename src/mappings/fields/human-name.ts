@@ -1,10 +1,10 @@
-import { encodeText, idsOf, type JsonNode, type JsonNodes } from '../../json/nodes/json-nodes.js'
+import { encodeText, getNameIds, type JsonNode, type JsonNodes } from '../../json/nodes/json-nodes.js'
 import type { FhirElement } from '../fhir.js'
 import { text, textUpTo, nonBlankText } from '../datatypes/primitives.js'
 import type { Datatype } from '../core/datatype.js'
 import type { Element, ElementOptions } from '../core/element.js'
-import { isElement, itemsAt, itemsOf, withMember } from '../core/path.js'
-import { printedBy, printOf, printRead, printText } from '../core/print.js'
+import { isElement, itemsAt, toItems, withMember } from '../core/path.js'
+import { withPrinter, getPrinter, printRead, printText } from '../core/print.js'
 import type { Rule } from '../core/rule.js'
 
 type Options = ElementOptions & { readonly max?: number }
@@ -61,8 +61,8 @@ export const nameRules: readonly Rule[] = [
 ]
 
 const readFullName = (holder: FhirElement): string | undefined => {
-  const name = chosenName(holder)
-  return name && (text.codec.read(name.text) ?? rendered(name))
+  const name = selectName(holder)
+  return name && (text.codec.read(name.text) ?? renderName(name))
 }
 
 /** The whole name as one text: `name.text`, or rendered from the parts. */
@@ -72,31 +72,31 @@ export function fullName<const O extends ElementOptions = object> (
   const shown = { ...options, readOnly: true } as unknown as O & { readOnly: true }
   return {
     ...text('name.text', shown),
-    read: printedBy(readFullName, printFullName),
+    read: withPrinter(readFullName, printFullName),
     write: holder => holder
   }
 }
 
 function namePart<T, O extends ElementOptions> (part: Element<T, O>): Element<T, O> {
-  const print = printOf(part.read)
+  const print = getPrinter(part.read)
   return {
     ...part,
     path: `name.${part.path}`,
-    read: printedBy(
+    read: withPrinter(
       (holder: FhirElement) => {
-        const name = chosenName(holder)
+        const name = selectName(holder)
         return name && part.read(name)
       },
       (nodes, holder, prefix) => {
-        const name = chosenNode(nodes, holder)
+        const name = selectNameNode(nodes, holder)
         return name !== 0 && print(nodes, name, prefix)
       }
     ),
     write (holder, value) {
       const names = itemsAt(holder, 'name')
-      const index = chosen(holder)
+      const index = selectNameIndex(holder)
       const before = index < 0 ? { use: 'official' } : names[index] as FhirElement
-      const name = changed(part, before, value)
+      const name = writePart(part, before, value)
       if (name === before) return holder
       return withMember(holder, 'name', index < 0 ? [...names, name] : names.with(index, name))
     }
@@ -104,11 +104,11 @@ function namePart<T, O extends ElementOptions> (part: Element<T, O>): Element<T,
 }
 
 function onlyNamePart<T> (part: Element<T>): Element<T> {
-  const print = printOf(part.read)
+  const print = getPrinter(part.read)
   return {
     ...part,
     path: `name.${part.path}`,
-    read: printedBy(
+    read: withPrinter(
       (holder: FhirElement) => isElement(holder.name) ? part.read(holder.name) : undefined,
       (nodes, holder, prefix) => {
         const name = nodes.find(holder, names.name)
@@ -117,7 +117,7 @@ function onlyNamePart<T> (part: Element<T>): Element<T> {
     ),
     write (holder, value) {
       const before = isElement(holder.name) ? holder.name : {}
-      const name = changed(part, before, value)
+      const name = writePart(part, before, value)
       if (name === before) return holder
       return withMember(holder, 'name', Object.keys(name).length === 0 ? undefined : name)
     }
@@ -125,37 +125,37 @@ function onlyNamePart<T> (part: Element<T>): Element<T> {
 }
 
 /** A name with another part and without the text that showed the old one. */
-function changed<T> (part: Element<T>, name: FhirElement, value: T | undefined): FhirElement {
+function writePart<T> (part: Element<T>, name: FhirElement, value: T | undefined): FhirElement {
   const after = part.write(name, value)
   return after === name ? name : withMember(withMember(after, 'text', undefined), '_text', undefined)
 }
 
-function chosenName (holder: FhirElement): FhirElement | undefined {
-  const index = chosen(holder)
-  return index < 0 ? undefined : itemsOf(holder.name)[index] as FhirElement
+function selectName (holder: FhirElement): FhirElement | undefined {
+  const index = selectNameIndex(holder)
+  return index < 0 ? undefined : toItems(holder.name)[index] as FhirElement
 }
 
 /** @returns -1 when there is no name */
-function chosen (holder: FhirElement): number {
-  const names = itemsOf(holder.name)
+function selectNameIndex (holder: FhirElement): number {
+  const names = toItems(holder.name)
   let chosen = -1
   let best = 0
   for (let index = 0; index < names.length; index++) {
     const name = names[index]
-    const rank = isElement(name) ? rankOf(name.use) : 0
+    const rank = isElement(name) ? rankUse(name.use) : 0
     if (rank > best) [chosen, best] = [index, rank]
   }
   return chosen
 }
 
-const names = idsOf('name', 'use', 'text', 'prefix', 'given', 'family', 'suffix')
+const names = getNameIds('name', 'use', 'text', 'prefix', 'given', 'family', 'suffix')
 const [official, usual, old, maiden] = ['official', 'usual', 'old', 'maiden'].map(encodeText) as
   [Uint8Array, Uint8Array, Uint8Array, Uint8Array]
 
-/** The name in a text that {@link chosenName} chooses; 0 if there is none. */
-function chosenNode (nodes: JsonNodes, holder: JsonNode): JsonNode {
+/** The name in a text that {@link selectName} chooses; 0 if there is none. */
+function selectNameNode (nodes: JsonNodes, holder: JsonNode): JsonNode {
   if (last.nodes !== nodes || last.opened !== nodes.opened || last.holder !== holder) {
-    last = { nodes, opened: nodes.opened, holder, name: findChosen(nodes, holder) }
+    last = { nodes, opened: nodes.opened, holder, name: findNameNode(nodes, holder) }
   }
   return last.name
 }
@@ -163,18 +163,18 @@ function chosenNode (nodes: JsonNodes, holder: JsonNode): JsonNode {
 // Each field of a name looks for it, and they follow each other.
 let last: { nodes?: JsonNodes; opened?: number; holder?: JsonNode; name: JsonNode } = { name: 0 }
 
-function findChosen (nodes: JsonNodes, holder: JsonNode): JsonNode {
+function findNameNode (nodes: JsonNodes, holder: JsonNode): JsonNode {
   const list = nodes.find(holder, names.name)
   let chosen = 0
   let best = 0
   for (let name = nodes.firstItem(list); name !== 0; name = nodes.nextItem(list, name)) {
-    const rank = nodes.isObject(name) ? rankOfUse(nodes, nodes.find(name, names.use)) : 0
+    const rank = nodes.isObject(name) ? rankUseNode(nodes, nodes.find(name, names.use)) : 0
     if (rank > best) [chosen, best] = [name, rank]
   }
   return chosen
 }
 
-function rankOfUse (nodes: JsonNodes, use: JsonNode): number {
+function rankUseNode (nodes: JsonNodes, use: JsonNode): number {
   if (use === 0) return 2
   if (nodes.isSame(use, official)) return 4
   if (nodes.isSame(use, usual)) return 3
@@ -183,23 +183,23 @@ function rankOfUse (nodes: JsonNodes, use: JsonNode): number {
 
 /** As {@link readFullName}. */
 function printFullName (nodes: JsonNodes, holder: JsonNode, prefix: Uint8Array): boolean {
-  const name = chosenNode(nodes, holder)
+  const name = selectNameNode(nodes, holder)
   if (name === 0) return false
   const text = nodes.find(name, names.text)
   if (text !== 0 && printText(nodes, text, prefix)) return true
-  const textsAt = (list: JsonNode): JsonNode[] => textsFrom(nodes, list, nodes.firstItem(list))
+  const listTexts = (list: JsonNode): JsonNode[] => listTextsFrom(nodes, list, nodes.firstItem(list))
   const family = nodes.find(name, names.family)
   const words = [
-    ...textsAt(nodes.find(name, names.prefix)),
-    ...textsAt(nodes.find(name, names.given)),
+    ...listTexts(nodes.find(name, names.prefix)),
+    ...listTexts(nodes.find(name, names.given)),
     ...family !== 0 && nodes.isText(family) ? [family] : [],
-    ...textsAt(nodes.find(name, names.suffix))
+    ...listTexts(nodes.find(name, names.suffix))
   ]
   return printWords(nodes, words, prefix)
 }
 
 /** The items of a list from one on that are texts and not empty. */
-function textsFrom (nodes: JsonNodes, list: JsonNode, from: JsonNode): JsonNode[] {
+function listTextsFrom (nodes: JsonNodes, list: JsonNode, from: JsonNode): JsonNode[] {
   const texts: JsonNode[] = []
   for (let item = from; item !== 0; item = nodes.nextItem(list, item)) if (nodes.isText(item)) texts.push(item)
   return texts
@@ -221,14 +221,14 @@ function printWords (nodes: JsonNodes, texts: readonly JsonNode[], prefix: Uint8
   return true
 }
 
-function rankOf (use: unknown): number {
+function rankUse (use: unknown): number {
   if (use === 'official') return 4
   if (use === 'usual') return 3
   return use === 'old' || use === 'maiden' ? 1 : 2
 }
 
-function rendered (name: FhirElement): string | undefined {
-  const parts = [...itemsOf(name.prefix), ...itemsOf(name.given), name.family, ...itemsOf(name.suffix)]
+function renderName (name: FhirElement): string | undefined {
+  const parts = [...toItems(name.prefix), ...toItems(name.given), name.family, ...toItems(name.suffix)]
   const shown = parts.filter(part => typeof part === 'string' && part !== '')
   return shown.length === 0 ? undefined : shown.join(' ')
 }
@@ -238,15 +238,15 @@ const noName = null as unknown as string
 
 function firstGivenName<const O extends ElementOptions> (datatype: Datatype<string>, options: O): Element<string, O> {
   const part = datatype.first('given', options)
-  const print = printOf(part.read)
+  const print = getPrinter(part.read)
   return {
     ...part,
-    read: printedBy(
+    read: withPrinter(
       (name: FhirElement) => isFirstNameRemoved(name) ? undefined : part.read(name),
       (nodes, name, prefix) => {
         const first = nodes.firstItem(nodes.find(name, names.given))
         if (first === 0) return false
-        return nodes.isNull(first) && isFirstNameRemoved(nodes.value(name) as FhirElement)
+        return nodes.isNull(first) && isFirstNameRemoved(nodes.getValue(name) as FhirElement)
           ? false
           : print(nodes, name, prefix)
       }
@@ -263,26 +263,26 @@ function firstGivenName<const O extends ElementOptions> (datatype: Datatype<stri
 
 function laterGivenNames<const O extends ElementOptions> (datatype: Datatype<string>, options: O): Element<string, O> {
   const all = text.list('given')
-  const given = (name: FhirElement): readonly string[] => {
+  const readGivenNames = (name: FhirElement): readonly string[] => {
     const names = all.read(name) ?? []
     return isFirstNameRemoved(name) ? [noName, ...names] : names
   }
   const read = (name: FhirElement): string | undefined => {
-    const names = given(name)
+    const names = readGivenNames(name)
     return names.length < 2 ? undefined : names.slice(1).join(' ')
   }
   const printReadLater = printRead(read)
   return {
     ...datatype('given', options),
-    read: printedBy(read, (nodes, name, prefix) => {
+    read: withPrinter(read, (nodes, name, prefix) => {
       const list = nodes.find(name, names.given)
       const first = nodes.firstItem(list)
       if (first === 0) return false
       if (!nodes.isText(first)) return printReadLater(nodes, name, prefix)
-      return printWords(nodes, textsFrom(nodes, list, nodes.nextItem(list, first)), prefix)
+      return printWords(nodes, listTextsFrom(nodes, list, nodes.nextItem(list, first)), prefix)
     }),
     write (name, value) {
-      const [head = noName, ...others] = given(name)
+      const [head = noName, ...others] = readGivenNames(name)
       const later = value?.split(' ') ?? []
       if (others.join(' ') === later.join(' ')) return name
       if (head === noName && later.length === 0) return withoutGivenNames(name)
@@ -292,7 +292,7 @@ function laterGivenNames<const O extends ElementOptions> (datatype: Datatype<str
 }
 
 const isFirstNameRemoved = (name: FhirElement): boolean =>
-  itemsOf(name.given)[0] === noName && !isElement(itemsOf(name['_given'])[0])
+  toItems(name.given)[0] === noName && !isElement(toItems(name['_given'])[0])
 
 const withoutGivenNames = (name: FhirElement): FhirElement =>
   withMember(withMember(name, 'given', undefined), '_given', undefined)

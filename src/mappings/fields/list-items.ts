@@ -1,11 +1,11 @@
 import type { FhirElement } from '../fhir.js'
 import type { Element, ElementOptions } from '../core/element.js'
-import { createFinder, isElement, itemsAt, itemsOf, withAt } from '../core/path.js'
-import { encodeText, idsOf, type JsonNode, type JsonNodes } from '../../json/nodes/json-nodes.js'
+import { createFinder, isElement, itemsAt, toItems, withAt } from '../core/path.js'
+import { encodeText, getNameIds, type JsonNode, type JsonNodes } from '../../json/nodes/json-nodes.js'
 import { put, type Codec } from '../core/codec.js'
 import { datatype, type Datatype } from '../core/datatype.js'
-import { namesOf, printAt, printedBy, printOf, type Print } from '../core/print.js'
-import { display, localReference } from '../datatypes/reference.js'
+import { toNameIds, printAt, withPrinter, getPrinter, type Print } from '../core/print.js'
+import { display, parseLocalReference } from '../datatypes/reference.js'
 import type { ListOptions } from '../core/cardinality.js'
 
 /** Which item of a list a field lives in. */
@@ -13,7 +13,7 @@ interface ItemChoice {
   /** The item is the first for which this holds. */
   readonly find: (item: FhirElement) => boolean
   /** The same for an object in a text; absent where that would be no faster. */
-  readonly finds?: (nodes: JsonNodes, item: JsonNode) => boolean
+  readonly matchesNode?: (nodes: JsonNodes, item: JsonNode) => boolean
   /** What a new item has besides the field. */
   readonly create?: FhirElement
   /** The item is more than the field: it goes only when nothing is left in it. */
@@ -26,28 +26,28 @@ interface ItemChoice {
  */
 export function inMatchingItem<T, O extends ElementOptions> (
   path: string,
-  { find, finds = findsValue(find), create = {}, isRetained = false }: ItemChoice,
+  { find, matchesNode = createNodeMatcher(find), create = {}, isRetained = false }: ItemChoice,
   inner: Element<T, O>
 ): Element<T, O> {
   const root = inner.path.split('.')[0]!
   const isOver = (item: FhirElement): boolean =>
     isRetained ? Object.keys(item).length === 0 : item[root] === undefined
   const locate = createFinder(path)
-  const index = (holder: FhirElement): number =>
-    itemsOf(locate(holder)).findIndex(item => isElement(item) && find(item))
+  const findIndex = (holder: FhirElement): number =>
+    toItems(locate(holder)).findIndex(item => isElement(item) && find(item))
   return {
     ...inner,
     path: `${path}.${inner.path}`,
-    read: printedBy(
+    read: withPrinter(
       (holder: FhirElement) => {
-        for (const item of itemsOf(locate(holder))) if (isElement(item) && find(item)) return inner.read(item)
+        for (const item of toItems(locate(holder))) if (isElement(item) && find(item)) return inner.read(item)
         return undefined
       },
-      printMatchingItem(path, finds, printOf(inner.read))
+      printMatchingItem(path, matchesNode, getPrinter(inner.read))
     ),
     write (holder, value) {
       const items = itemsAt(holder, path)
-      const found = index(holder)
+      const found = findIndex(holder)
       const before = found < 0 ? create : (items[found] as FhirElement)
       const after = inner.write(before, value)
       if (after === before) return holder
@@ -58,22 +58,22 @@ export function inMatchingItem<T, O extends ElementOptions> (
   }
 }
 
-type Finds = (nodes: JsonNodes, item: JsonNode) => boolean
+type NodeMatcher = (nodes: JsonNodes, item: JsonNode) => boolean
 
-const findsValue = (find: ItemChoice['find']): Finds => (nodes, item) => find(nodes.value(item) as FhirElement)
+const createNodeMatcher = (find: ItemChoice['find']): NodeMatcher => (nodes, item) => find(nodes.getValue(item) as FhirElement)
 
-function printMatchingItem (path: string, finds: Finds, print: Print): Print {
-  const names = namesOf(path)
+function printMatchingItem (path: string, matchesNode: NodeMatcher, print: Print): Print {
+  const names = toNameIds(path)
   return (nodes, holder, prefix) => {
     const list = nodes.findAt(holder, names)
     for (let item = nodes.firstItem(list); item !== 0; item = nodes.nextItem(list, item)) {
-      if (nodes.isObject(item) && finds(nodes, item)) return print(nodes, item, prefix)
+      if (nodes.isObject(item) && matchesNode(nodes, item)) return print(nodes, item, prefix)
     }
     return false
   }
 }
 
-const ids = idsOf('system', 'use', 'value')
+const ids = getNameIds('system', 'use', 'value')
 const oldText = encodeText('old')
 
 /**
@@ -89,7 +89,7 @@ export function inItemWithUse<T, O extends ElementOptions> (
   return inMatchingItem(
     path,
     {
-      finds (nodes, item) {
+      matchesNode (nodes, item) {
         const [own, use, text] = [nodes.find(item, ids.system), nodes.find(item, ids.use), nodes.find(item, ids.value)]
         return own !== 0 && nodes.isSame(own, systemText) && (use === 0 || !nodes.isSame(use, oldText)) &&
           text !== 0 && nodes.isString(text)
@@ -103,12 +103,12 @@ export function inItemWithUse<T, O extends ElementOptions> (
 
 /** A field inside the first item of a list. */
 export function inFirst<T, O extends ElementOptions> (path: string, inner: Element<T, O>): Element<T, O> {
-  return inMatchingItem(path, { find: () => true, finds: () => true }, inner)
+  return inMatchingItem(path, { find: () => true, matchesNode: () => true }, inner)
 }
 
 /** A field of the first item of a list, next to others. */
 export function fromFirstItem<T, O extends ElementOptions> (path: string, inner: Element<T, O>): Element<T, O> {
-  return inMatchingItem(path, { find: () => true, finds: () => true, isRetained: true }, inner)
+  return inMatchingItem(path, { find: () => true, matchesNode: () => true, isRetained: true }, inner)
 }
 
 /** The place of an item in a list; -1 where a new one is to be added. */
@@ -131,7 +131,7 @@ export function listItemField<T, const O extends ElementOptions = object> (
   }
   return {
     ...datatype(codec)(path, options),
-    read: printedBy(read, printAt(path, read)),
+    read: withPrinter(read, printAt(path, read)),
     write (holder, value) {
       const items = itemsAt(holder, path)
       const found = lens(items)
@@ -149,7 +149,7 @@ export function listItemField<T, const O extends ElementOptions = object> (
  * first of any kind.
  */
 const lens: ListItemLens = items => {
-  const found = items.findIndex(item => isElement(item) && localReference(item.reference) !== undefined)
+  const found = items.findIndex(item => isElement(item) && parseLocalReference(item.reference) !== undefined)
   return found < 0 ? firstItemLens(items) : found
 }
 

@@ -66,13 +66,13 @@ const restOfTiming = [
 /**
  * A part of how often it is taken. Next to another one, the rest would tell of the old, or of more than is meant now.
  */
-const timed = <T>(part: Element<T>): Element<T> => clearsSiblings(restOfTiming, part)
+const clearsRestOfTiming = <T>(part: Element<T>): Element<T> => clearsSiblings(restOfTiming, part)
 
 const instruction = backbone({
   dose: fromFirstItem('doseAndRate', nonNegativeQuantity('doseQuantity', { choice: 'dose' })),
-  frequency: timed(positiveInteger('timing.repeat.frequency')),
-  period: timed(nonNegativeDecimal('timing.repeat.period')),
-  periodUnit: timed(code(unitsOfTime)('timing.repeat.periodUnit')),
+  frequency: clearsRestOfTiming(positiveInteger('timing.repeat.frequency')),
+  period: clearsRestOfTiming(nonNegativeDecimal('timing.repeat.period')),
+  periodUnit: clearsRestOfTiming(code(unitsOfTime)('timing.repeat.periodUnit')),
   route: concept('route'),
   asNeeded
 }, {

@@ -9,25 +9,25 @@ const xmlEntities = new Map([['amp', '&'], ['lt', '<'], ['gt', '>'], ['quot', '"
 
 const startsWithDiv = (words: string): boolean => /^<div[\s>]/.test(words)
 
-function divOf (words: string): string {
+function toDiv (words: string): string {
   if (startsWithDiv(words)) return words.replace(/^<div(?![^>]*\sxmlns=)/, `<div xmlns="${namespace}"`)
   return `<div xmlns="${namespace}">${words.replace(/\r\n?/g, '\n').replace(/[&<>\n]/g, character => escapes[character]!)}</div>`
 }
 
 /** Plain text where the div holds nothing else, otherwise the div as it is. */
-function textOf (div: string): string | undefined {
+function toPlainText (div: string): string | undefined {
   const plain = plainDiv.exec(div.trim())?.[1]
   if (plain === undefined) return div.trim() || undefined
   return (
     plain
       .replace(/\n/g, ' ')
       .replace(/<br ?\/>/g, '\n')
-      .replace(/&(?:#(\d+)|#x([0-9a-f]+)|([a-z]+));/gi, decoded)
+      .replace(/&(?:#(\d+)|#x([0-9a-f]+)|([a-z]+));/gi, decodeEntity)
       .trim() || undefined
   )
 }
 
-function decoded (entity: string, ...[decimal, hex, name]: ReadonlyArray<string | undefined>): string {
+function decodeEntity (entity: string, ...[decimal, hex, name]: ReadonlyArray<string | undefined>): string {
   if (name !== undefined) return xmlEntities.get(name) ?? entity
   const point = decimal === undefined ? parseInt(hex!, 16) : Number(decimal)
   return point <= 0x10FFFF ? String.fromCodePoint(point) : entity
@@ -37,9 +37,9 @@ function decoded (entity: string, ...[decimal, hex, name]: ReadonlyArray<string 
 export const narrative = datatype<string>({
   schema: { ...text.codec.schema, 'x-expects': 'text, or XHTML in one <div>' },
   kind: 'string',
-  accept: words => textOf(divOf(words))!,
-  read: stored => isElement(stored) && typeof stored.div === 'string' ? textOf(stored.div) : undefined,
-  write: words => ({ status: 'additional', div: divOf(words) })
+  accept: words => toPlainText(toDiv(words))!,
+  read: stored => isElement(stored) && typeof stored.div === 'string' ? toPlainText(stored.div) : undefined,
+  write: words => ({ status: 'additional', div: toDiv(words) })
 })
 
 /**
@@ -111,27 +111,27 @@ interface Attribute { readonly name: string, readonly value: string }
 
 function isDiv (xhtml: string, tokens: RegExp, isAllowed: (attribute: Attribute) => boolean): boolean {
   const open: string[] = []
-  let isSaying = false
+  let hasContent = false
   for (let at = 0; at < xhtml.length; at = tokens.lastIndex) {
     tokens.lastIndex = at
     const match = tokens.exec(xhtml)
-    if (match === null || (open.length === 0 && (at > 0 || localName(match[2]) !== 'div'))) return false
-    const [full, slash, name, list = '', empty] = match
-    isSaying ||= localName(name) === 'img' || (name === undefined && !full.startsWith('<!--') && full.trim() !== '')
+    if (match === null || (open.length === 0 && (at > 0 || getLocalName(match[2]) !== 'div'))) return false
+    const [matched, slash, name, list = '', empty] = match
+    hasContent ||= getLocalName(name) === 'img' || (name === undefined && !matched.startsWith('<!--') && matched.trim() !== '')
     if (name === undefined) continue
     if (
       slash === '/'
         ? open.pop() !== name || list !== ''
-        : !elements.has(localName(name)!) || !areAllowed(list, isAllowed)
+        : !elements.has(getLocalName(name)!) || !hasAllowedAttributes(list, isAllowed)
     ) { return false }
     if (slash !== '/' && empty !== '/') open.push(name)
   }
-  return open.length === 0 && isSaying
+  return open.length === 0 && hasContent
 }
 
-const localName = (name: string | undefined): string | undefined => name?.slice(name.indexOf(':') + 1)
+const getLocalName = (name: string | undefined): string | undefined => name?.slice(name.indexOf(':') + 1)
 
-function areAllowed (list: string, isAllowed: (attribute: Attribute) => boolean): boolean {
+function hasAllowedAttributes (list: string, isAllowed: (attribute: Attribute) => boolean): boolean {
   if (list === '') return true
   const found = [...list.matchAll(attribute)].map(([, name, double, single]) => ({
     name: name!,

@@ -29,7 +29,7 @@ const forPrograms = /^(?:audio|font|image|model|video)\/|^application\/(?:octet-
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 /** The text that an Attachment holds; undefined for one that holds something else, or stands somewhere else. */
-function textOf (stored: unknown): string | undefined {
+function decodeText (stored: unknown): string | undefined {
   if (
     !isElement(stored) ||
     typeof stored.data !== 'string' ||
@@ -47,13 +47,13 @@ function textOf (stored: unknown): string | undefined {
 /**
  * What stays next to a text that takes the place of another: its title, and its type unless that is for something else.
  */
-function siblingText (before: unknown): FhirElement {
+function retainSiblings (before: unknown): FhirElement {
   if (!isElement(before) || Object.keys(before).length === 0) return {}
   const { contentType, title } = before
   const stored = {
     contentType: typeof contentType === 'string' && !forPrograms.test(contentType) ? contentType : 'text/plain'
   }
-  return textOf(before) === undefined || title === undefined ? stored : { ...stored, title }
+  return decodeText(before) === undefined || title === undefined ? stored : { ...stored, title }
 }
 
 const body = datatype<string | Attachment>({
@@ -63,12 +63,12 @@ const body = datatype<string | Attachment>({
   },
   kind: 'string',
   revises: true,
-  accept: value => (isText(value) ? value : (textOf(value) ?? attachment.codec.accept!(value as Attachment))),
-  read: stored => textOf(stored) ?? attachment.codec.read(stored),
+  accept: value => (isText(value) ? value : (decodeText(value) ?? attachment.codec.accept!(value as Attachment))),
+  read: stored => decodeText(stored) ?? attachment.codec.read(stored),
   write (value, before) {
     if (!isText(value)) return attachment.codec.write(value as Attachment, before)
     return attachment.codec.write(
-      { ...siblingText(before), data: Buffer.from(value as string).toString('base64') },
+      { ...retainSiblings(before), data: Buffer.from(value as string).toString('base64') },
       before
     )
   }
@@ -76,7 +76,7 @@ const body = datatype<string | Attachment>({
 
 const first = { find: () => true }
 const description = text('description', { required: true })
-const attachmentOf = (note: FhirElement): unknown => {
+const getAttachment = (note: FhirElement): unknown => {
   const [content] = itemsAt(note, 'content')
   return isElement(content) ? content.attachment : undefined
 }
@@ -88,19 +88,19 @@ const attachmentOf = (note: FhirElement): unknown => {
 export const noteTitle: Element<string, typeof description.options> = {
   ...description,
   read (note) {
-    const attachment = attachmentOf(note)
+    const attachment = getAttachment(note)
     return (
       description.read(note) ??
-      (textOf(attachment) === undefined ? undefined : text.codec.read((attachment as FhirElement).title))
+      (decodeText(attachment) === undefined ? undefined : text.codec.read((attachment as FhirElement).title))
     )
   },
   write (note, title) {
     const before = noteTitle.read(note)
     if (before === title) return note
     const titled = description.write(note, title)
-    const attachment = attachmentOf(note)
+    const attachment = getAttachment(note)
     const own = isElement(attachment) ? attachment.title : undefined
-    if (textOf(attachment) === undefined || (own !== undefined && own !== before)) return titled
+    if (decodeText(attachment) === undefined || (own !== undefined && own !== before)) return titled
     const [content, ...others] = itemsAt(note, 'content')
     return {
       ...titled,

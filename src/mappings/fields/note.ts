@@ -2,10 +2,10 @@ import type { FhirElement } from '../fhir.js'
 import { dateTime, textUpTo } from '../datatypes/primitives.js'
 import { reference } from '../datatypes/reference.js'
 import type { Element, ElementOptions, InferFields } from '../core/element.js'
-import { printAt, printedBy } from '../core/print.js'
+import { printAt, withPrinter } from '../core/print.js'
 import { record } from '../core/structure.js'
 
-const parts = (max?: number) => ({
+const buildParts = (max?: number) => ({
   text: textUpTo(max)('text', { required: true }),
   authorId: reference(['Practitioner', 'Patient', 'RelatedPerson', 'Organization'])('authorReference', {
     choice: 'author'
@@ -13,7 +13,7 @@ const parts = (max?: number) => ({
   time: dateTime('time')
 })
 
-type Remark = InferFields<ReturnType<typeof parts>>
+type Remark = InferFields<ReturnType<typeof buildParts>>
 
 /** One remark as a string, or remarks with their author and time: http://hl7.org/fhir/R4/datatypes.html#Annotation */
 type Note = string | Remark[]
@@ -24,11 +24,11 @@ export function note<const O extends ElementOptions & { readonly max?: number } 
   options: O = {} as O
 ): Element<Note, O & ElementOptions> {
   const max = options.max ?? ''
-  const all = record(parts(options.max), { schema: { title: `Annotation${max}` } }).list(path)
-  const alone = (items: Remark[] | undefined): Note | undefined =>
+  const all = record(buildParts(options.max), { schema: { title: `Annotation${max}` } }).list(path)
+  const unwrapSingle = (items: Remark[] | undefined): Note | undefined =>
     items?.length === 1 && Object.keys(items[0]!).join() === 'text' ? items[0]!.text : items
-  const read = (holder: FhirElement): Note | undefined => alone(all.read(holder))
-  const listed = (value: Note): Remark[] => (typeof value === 'string' ? [{ text: value }] : value)
+  const read = (holder: FhirElement): Note | undefined => unwrapSingle(all.read(holder))
+  const toRemarks = (value: Note): Remark[] => (typeof value === 'string' ? [{ text: value }] : value)
   return {
     ...all,
     options: options as O & ElementOptions,
@@ -39,8 +39,8 @@ export function note<const O extends ElementOptions & { readonly max?: number } 
       'x-shown-as': 'A string while there is one remark with its text alone, otherwise a list.',
       ...(options.about && { description: options.about })
     },
-    accept: value => alone(all.accept(listed(value)))!,
-    read: printedBy(read, printAt(path, read)),
-    write: (holder, value) => all.write(holder, value === undefined ? undefined : listed(value))
+    accept: value => unwrapSingle(all.accept(toRemarks(value)))!,
+    read: withPrinter(read, printAt(path, read)),
+    write: (holder, value) => all.write(holder, value === undefined ? undefined : toRemarks(value))
   }
 }

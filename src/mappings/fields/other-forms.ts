@@ -46,7 +46,7 @@ export function withOtherName<T extends object> (
  * The one policy without an authority among those that were sent, as the `policyUri` that it is shown as. Several of
  * them, or one next to a `policyUri`, stay where they are and are refused there.
  */
-export const policyUri: InputNormalizer = (sent, emptied) => {
+export const normalizePolicyUri: InputNormalizer = (sent, emptied) => {
   const { policies = [], ...others } = sent
   const all = [policies].flat()
   const [separate, ...more] = all.filter(hasUriAlone)

@@ -71,13 +71,13 @@ function buildAnswer (items: Datatype<ResponseItem>): Datatype<Answer> {
       'x-expects':
         'text, a number, true or false, or an object with one value such as valueString or valueCoding, items or both'
     },
-    accept: answer => codec.accept!(named(answer) as never) as Answer,
-    write: (answer, before) => codec.write(named(answer) as never, before)
+    accept: answer => codec.accept!(toNamedValue(answer) as never) as Answer,
+    write: (answer, before) => codec.write(toNamedValue(answer) as never, before)
   })
 }
 
 /** A bare answer by the name of its value. A number written with a point is a decimal, even when it is whole. */
-function named (answer: unknown): unknown {
+function toNamedValue (answer: unknown): unknown {
   if (isText(answer)) return { valueString: answer }
   if (isBoolean(answer)) return { valueBoolean: answer }
   if (isNumber(answer)) return isInteger(answer) ? { valueInteger: answer } : { valueDecimal: answer }

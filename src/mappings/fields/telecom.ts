@@ -8,15 +8,15 @@ type Options = ElementOptions & { readonly max?: number }
 
 /** The first telephone number in use among the ContactPoints at a path; the others are kept. */
 export const phone = <const O extends Options = object>(path: string, options?: O) =>
-  inItemWithUse(path, 'phone', valueOf(token(options?.max), options))
+  inItemWithUse(path, 'phone', contactPointValue(token(options?.max), options))
 
 /** The first e-mail address in use among the ContactPoints at a path; the others are kept. */
 export const email = <const O extends Options = object>(path: string, options?: O) =>
-  inItemWithUse(path, 'email', valueOf(token(options?.max), options))
+  inItemWithUse(path, 'email', contactPointValue(token(options?.max), options))
 
 /** The same, where a text that is no e-mail address is refused. */
 export const emailAddress = <const O extends Options = object>(path: string, options?: O) =>
-  inItemWithUse(path, 'email', valueOf(address(options?.max), options))
+  inItemWithUse(path, 'email', contactPointValue(address(options?.max), options))
 
 /** One @ between two words; anything more exact refuses addresses that exist. */
 const addressForm = '^[^\\s@\\u0000-\\u001F\\u007F]+@[^\\s@\\u0000-\\u001F\\u007F]+$'
@@ -42,7 +42,7 @@ const numberParts = ['area', 'country', 'extension', 'local'].map(
 )
 
 /** The value of a ContactPoint, whose parts go with it. */
-function valueOf<const O extends object> (
+function contactPointValue<const O extends object> (
   type: Datatype<string>,
   options?: O
 ): Element<string, O & ElementOptions> {

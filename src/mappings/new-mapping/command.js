@@ -9,81 +9,81 @@ import { distance } from 'fastest-levenshtein'
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { resourceTypes, rulesOf } from './definitions.js'
-import { fieldsOf } from './fields.js'
-import { contractOf, nameOf, pathOf, registered, sourceOf } from './file.js'
+import { resourceTypes, listRules } from './definitions.js'
+import { buildFields } from './fields.js'
+import { buildContractEntry, toVariableName, toPath, addToRegistry, formatSource } from './file.js'
 
 const root = join(import.meta.dirname, '..', '..', '..')
 const registryFile = 'src/mappings/registry.ts'
 const contractFile = 'test/contract/resources.json'
 
 const { type, path } = readArguments()
-const { fields, missing } = fieldsOf(type)
+const { fields, missing } = buildFields(type)
 const file = `src/mappings/resources/${path}.ts`
-refuseKnown()
-writeFileSync(join(root, file), sourceOf(type, path, fields))
-change(registryFile, text => registered(text, path))
-change(contractFile, text => JSON.stringify([...JSON.parse(text), contractOf(type, path, fields)], null, 1))
-console.log(toldOf())
+requireNewMapping()
+writeFileSync(join(root, file), formatSource(type, path, fields))
+editFile(registryFile, text => addToRegistry(text, path))
+editFile(contractFile, text => JSON.stringify([...JSON.parse(text), buildContractEntry(type, path, fields)], null, 1))
+console.log(formatReport())
 
 function readArguments () {
-  const { values, positionals: [type = ''] } = readOrRefuse()
+  const { values, positionals: [type = ''] } = parseCommandLine()
   if (!resourceTypes.has(type)) {
     const [nearest] = [...resourceTypes.keys()].sort((a, b) => distance(type, a) - distance(type, b))
-    refuse(
+    exitWithError(
       type === ''
         ? 'Name a resource type of R4: npm run new-mapping -- Flag'
         : `R4 has no resource type with this name; did you mean ${nearest}?`
     )
   }
-  const path = values.path ?? pathOf(type)
+  const path = values.path ?? toPath(type)
   if (!/^[a-z]+(?:-[a-z]+)*$/.test(path)) {
-    refuse('Write the path in lower case, with hyphens between its words: --path related-persons')
+    exitWithError('Write the path in lower case, with hyphens between its words: --path related-persons')
   }
   return { type, path }
 }
 
-function readOrRefuse () {
+function parseCommandLine () {
   try {
     return parseArgs({ options: { path: { type: 'string' } }, allowPositionals: true })
   } catch (error) {
-    return refuse(error.message)
+    return exitWithError(error.message)
   }
 }
 
-function refuseKnown () {
+function requireNewMapping () {
   const folder = join(root, 'src/mappings/resources')
   const known = readdirSync(folder).find(name => readFileSync(join(folder, name), 'utf8').includes(`mapping('${type}'`))
-  if (known !== undefined) refuse(`${type} has its mapping already: src/mappings/resources/${known}`)
-  if (existsSync(join(root, file))) refuse(`${file} is already there; choose another path with --path.`)
+  if (known !== undefined) exitWithError(`${type} has its mapping already: src/mappings/resources/${known}`)
+  if (existsSync(join(root, file))) exitWithError(`${file} is already there; choose another path with --path.`)
 }
 
-function change (name, edit) {
+function editFile (name, edit) {
   const before = readFileSync(join(root, name), 'utf8')
   writeFileSync(join(root, name), edit(before))
 }
 
-function refuse (message) {
+function exitWithError (message) {
   console.error(message)
   process.exit(2)
 }
 
-function toldOf () {
+function formatReport () {
   const required = missing.filter(({ isRequired }) => isRequired)
   const sections = [
     [
       `${type} is at /v1/${path} from the next build on. Written:`,
-      [file, `${registryFile}: ${nameOf(path)}`, `${contractFile}: ${path}`]
+      [file, `${registryFile}: ${toVariableName(path)}`, `${contractFile}: ${path}`]
     ],
     [
       'R4 requires these, and the kit has no datatype for them; records are not valid without:',
-      required.map(described)
+      required.map(formatMissing)
     ],
     [
       'Not shown yet; what is stored there stays there:',
-      missing.filter(({ isRequired }) => !isRequired).map(described)
+      missing.filter(({ isRequired }) => !isRequired).map(formatMissing)
     ],
-    ['R4’s own rules; those on fields that you show belong above the mapping, passed as rules:', rulesOf(type)],
+    ['R4’s own rules; those on fields that you show belong above the mapping, passed as rules:', listRules(type)],
     ['Next: docs/how-to/add-a-resource.md', []]
   ]
   return sections
@@ -92,6 +92,6 @@ function toldOf () {
     .join('\n\n')
 }
 
-function described ({ path, type: types = [], contentReference }) {
+function formatMissing ({ path, type: types = [], contentReference }) {
   return `${path}: ${types.map(({ code }) => code).join(' or ') || `like ${contentReference.slice(1)}`}`
 }

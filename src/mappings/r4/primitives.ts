@@ -22,7 +22,7 @@ const control = /[\x00-\x08\x0B\x0C\x0E-\x1F]/
 /** What HAPI takes for nothing: texts of the spaces that Java knows. A no-break space is content. */
 // eslint-disable-next-line no-control-regex -- Java has these four among its spaces.
 const blank = /^[\s\u001C-\u001F]*$/
-const stored = /[\u00A0\u2007\u202F\uFEFF]/
+const contentSpace = /[\u00A0\u2007\u202F\uFEFF]/
 
 const isPlainText = (value: unknown): boolean =>
   isText(value) && value.length <= maxTextLength && !control.test(value) && !isBlank(value)
@@ -30,30 +30,30 @@ const isPlainText = (value: unknown): boolean =>
 /** Whether a text is empty or nothing but space, which a datastore may drop. */
 export function isBlank (text: string): boolean {
   const first = text.charCodeAt(0)
-  return !(first > 0x20 && first < 0x1680) && blank.test(text) && !stored.test(text)
+  return !(first > 0x20 && first < 0x1680) && blank.test(text) && !contentSpace.test(text)
 }
 
-function matching (form: RegExp, message: string): Primitive {
+function createFromPattern (form: RegExp, message: string): Primitive {
   return { message, isValid: value => isText(value) && form.test(value) }
 }
 
-function formatted (format: keyof typeof formatDescriptions): Primitive {
+function createFromFormat (format: keyof typeof formatDescriptions): Primitive {
   return { message: formatDescriptions[format], isValid: value => isText(value) && formats[format](value) }
 }
 
-function full (message: string, min: number): Primitive {
-  const isComplete = (value: unknown): boolean => isNumber(value) && /^-?\d+$/.test(String(value))
-  return { message, isValid: value => isComplete(value) && Number(value) >= min && Number(value) <= 2_147_483_647 }
+function createInteger (message: string, min: number): Primitive {
+  const isWholeNumber = (value: unknown): boolean => isNumber(value) && /^-?\d+$/.test(String(value))
+  return { message, isValid: value => isWholeNumber(value) && Number(value) >= min && Number(value) <= 2_147_483_647 }
 }
 
 /** Neither space nor a control character. */
-const dark = '[^\\s\\x00-\\x1F]'
+const visibleCharacter = '[^\\s\\x00-\\x1F]'
 
 const text: Primitive = {
   message: 'text that is not blank, without control characters, of at most 1 MiB',
   isValid: isPlainText
 }
-const uri = matching(new RegExp(`^${dark}+$`), 'a URI without spaces')
+const uri = createFromPattern(new RegExp(`^${visibleCharacter}+$`), 'a URI without spaces')
 
 /** http://hl7.org/fhir/R4/datatypes.html#primitive */
 export const primitives: ReadonlyMap<string, Primitive> = new Map(
@@ -64,22 +64,22 @@ export const primitives: ReadonlyMap<string, Primitive> = new Map(
     },
     boolean: { message: 'true or false', isValid: value => typeof value === 'boolean' },
     canonical: uri,
-    code: matching(new RegExp(`^${dark}+(?: ${dark}+)*$`), 'a code, without leading, trailing or double spaces'),
-    date: formatted('date'),
-    dateTime: formatted('fhir-dateTime'),
+    code: createFromPattern(new RegExp(`^${visibleCharacter}+(?: ${visibleCharacter}+)*$`), 'a code, without leading, trailing or double spaces'),
+    date: createFromFormat('date'),
+    dateTime: createFromFormat('fhir-dateTime'),
     decimal: { message: 'a number', isValid: isNumber },
-    id: matching(/^[A-Za-z0-9.-]{1,64}$/, 'an id of 1 to 64 letters, digits, - and .'),
-    instant: formatted('fhir-instant'),
-    integer: full('a whole number', -2_147_483_648),
+    id: createFromPattern(/^[A-Za-z0-9.-]{1,64}$/, 'an id of 1 to 64 letters, digits, - and .'),
+    instant: createFromFormat('fhir-instant'),
+    integer: createInteger('a whole number', -2_147_483_648),
     markdown: text,
-    oid: matching(/^urn:oid:[0-2](?:\.(?:0|[1-9]\d*))+$/, 'an OID such as urn:oid:1.2.3'),
-    positiveInt: full('a whole number of at least 1', 1),
+    oid: createFromPattern(/^urn:oid:[0-2](?:\.(?:0|[1-9]\d*))+$/, 'an OID such as urn:oid:1.2.3'),
+    positiveInt: createInteger('a whole number of at least 1', 1),
     string: text,
-    time: formatted('fhir-time'),
-    unsignedInt: full('a whole number of at least 0', 0),
+    time: createFromFormat('fhir-time'),
+    unsignedInt: createInteger('a whole number of at least 0', 0),
     uri,
     url: uri,
-    uuid: matching(
+    uuid: createFromPattern(
       /^urn:uuid:[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/,
       'a UUID in lower case such as urn:uuid:c757873d-ec9a-4326-a141-556f43239520'
     ),

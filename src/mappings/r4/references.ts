@@ -16,19 +16,19 @@ export function checkReference (value: FhirElement, targets: ReadonlySet<string>
   const { reference, type } = value
   if (typeof reference === 'string') {
     const isLocal = reference.length > 1 && reference.startsWith('#')
-    const found = isLocal ? walk.contained.get(reference.slice(1)) : typeIn(reference)
+    const found = isLocal ? walk.contained.get(reference.slice(1)) : parseTargetType(reference)
     if (found !== undefined && targets?.has(found) === false) {
-      reportFault(walk, leadsTo(targets), { code: 'invalid', below: ['reference'] })
+      reportFault(walk, formatExpectedTargets(targets), { code: 'invalid', below: ['reference'] })
     }
   }
   if (typeof type === 'string' && targets?.has(type) === false && isResourceType(type)) {
-    reportFault(walk, leadsTo(targets), { code: 'invalid', below: ['type'] })
+    reportFault(walk, formatExpectedTargets(targets), { code: 'invalid', below: ['type'] })
   }
 }
 
-const leadsTo = (targets: ReadonlySet<string>): string => `expected a reference to ${[...targets].join(', ')}`
+const formatExpectedTargets = (targets: ReadonlySet<string>): string => `expected a reference to ${[...targets].join(', ')}`
 
-function typeIn (reference: string): string | undefined {
+function parseTargetType (reference: string): string | undefined {
   const [, record, searched] = ofRecord.exec(reference) ?? []
   const type = record ?? searched
   return type !== undefined && isResourceType(type) ? type : undefined
@@ -40,7 +40,7 @@ export const orphaned = 'nothing in the record refers to it; refer to it by # an
 const none: ReadonlyMap<string, string> = new Map()
 
 /** The types of the resources that a resource contains, by their ids. */
-export function containedTypes ({ contained }: FhirElement): ReadonlyMap<string, string> {
+export function getContainedTypes ({ contained }: FhirElement): ReadonlyMap<string, string> {
   if (!Array.isArray(contained)) return none
   return new Map(contained.filter(isPlainObject).map(({ id, resourceType }) => [String(id), String(resourceType)]))
 }

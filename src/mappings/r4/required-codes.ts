@@ -24,13 +24,13 @@ function getValueSet (name: string): ValueSet {
   const codes = new Set([...systems.values()].flatMap(codes => [...codes]))
   const message =
     codes.size <= maxListed ? `one of ${[...codes].join(', ')}` : `a code of http://hl7.org/fhir/ValueSet/${name}`
-  const made = { systems, codes, message }
-  known.set(name, made)
-  return made
+  const valueSet = { systems, codes, message }
+  known.set(name, valueSet)
+  return valueSet
 }
 
 /** A check of codes against the value set of a required binding: http://hl7.org/fhir/R4/terminologies.html#required */
-export function requiredCode (name: string): (value: unknown, walk: Walk) => void {
+export function createCodeCheck (name: string): (value: unknown, walk: Walk) => void {
   const { codes, message } = getValueSet(name)
   return (value, walk) => {
     if (!codes.has(value as string)) reportFault(walk, `expected ${message}`, { code: 'code-invalid' })
@@ -41,7 +41,7 @@ export function requiredCode (name: string): (value: unknown, walk: Walk) => voi
  * The same of a CodeableConcept, one of whose codings has to be of the set, or of a Coding. One that only says why it
  * has no code is let be.
  */
-export function requiredCoding (name: string): (value: FhirElement, walk: Walk) => void {
+export function createCodingCheck (name: string): (value: FhirElement, walk: Walk) => void {
   const { systems, message } = getValueSet(name)
   const isIn = ({ system, code, _code }: FhirElement): boolean =>
     code === undefined ? !isNothing(_code) : systems.get(system as string)?.has(code as string) === true

@@ -1,4 +1,4 @@
-import { elementDefinitions } from './elements.js'
+import { findElementDefinitions } from './elements.js'
 import table from './search-parameters.json' with { type: 'json' }
 
 /** How a search parameter compares: http://hl7.org/fhir/R4/search.html#ptypes */
@@ -20,11 +20,11 @@ type Row =
   | readonly [kind: ParameterKind, expression: string, targets?: readonly string[]]
 
 const rows = table as unknown as Readonly<Record<string, Readonly<Record<string, Row>>>>
-const ofAll: Readonly<Record<string, Row>> = rows.Resource!
+const commonParameters: Readonly<Record<string, Row>> = rows.Resource!
 
 /** A search parameter of a type, those of all types included; undefined for a name that R4 does not have there. */
-export function parameterOf (type: string, name: string): ParameterDefinition | undefined {
-  const row = [ofType(type), ofAll].find(known => Object.hasOwn(known, name))?.[name]
+export function findSearchParameter (type: string, name: string): ParameterDefinition | undefined {
+  const row = [getRows(type), commonParameters].find(known => Object.hasOwn(known, name))?.[name]
   if (row === undefined) return undefined
   return typeof row[1] === 'string'
     ? { kind: row[0], expression: row[1], ...(row[2] !== undefined && { targets: row[2] }) }
@@ -32,20 +32,20 @@ export function parameterOf (type: string, name: string): ParameterDefinition | 
 }
 
 /** The names of all search parameters that R4 has on a type alone. */
-export function parameterNames (type: string): string[] {
-  return Object.keys(ofType(type))
+export function listParameterNames (type: string): string[] {
+  return Object.keys(getRows(type))
 }
 
 /** The names of the search parameters that R4 has on every type: `_id`, `_lastUpdated`. */
-export const commonParameterNames: readonly string[] = Object.keys(ofAll)
+export const commonParameterNames: readonly string[] = Object.keys(commonParameters)
 
 /**
  * The elements, as FHIRPath, that a search parameter of R4 follows from a type to other records; undefined when the
  * type has no such parameter, or one that follows no references. A canonical is none: it is a URL that records of any
  * organization may have, and HAPI follows it to all of them.
  */
-export function referencePath (type: string, parameter: string): string | undefined {
-  const row = Object.hasOwn(ofType(type), parameter) ? ofType(type)[parameter] : undefined
+export function findReferencePath (type: string, parameter: string): string | undefined {
+  const row = Object.hasOwn(getRows(type), parameter) ? getRows(type)[parameter] : undefined
   return row?.[0] === 'reference' && !hasCanonical(row[1]) ? row[1] : undefined
 }
 
@@ -53,34 +53,39 @@ const canonical = new Map<string, boolean>()
 
 /** Whether an element of an expression is a canonical. */
 function hasCanonical (expression = ''): boolean {
-  const known = canonical.get(expression) ?? expression.split(' | ').some(path => typesAt(path).includes('canonical'))
+  const known = canonical.get(expression) ?? expression.split(' | ').some(path => listTypesAt(path).includes('canonical'))
   canonical.set(expression, known)
   return known
 }
 
 /** The types that R4 gives to what a path leads to: several where it has a choice. */
-function typesAt (path: string): readonly string[] {
+function listTypesAt (path: string): readonly string[] {
   const [type = '', ...names] = path.replaceAll(/\.where\((?:[^()]|\(\))*\)|\[\d+\]| as \w+|[()]/g, '').split('.')
-  return names.reduce<readonly string[]>((holders, name) => holders.flatMap(holder => typesOf(holder, name)), [type])
+  return names.reduce<readonly string[]>(
+    (holders, name) => holders.flatMap(holder => listElementTypes(holder, name)),
+    [type]
+  )
 }
 
-function typesOf (holder: string, name: string): string[] {
-  return [...(elementDefinitions(holder)?.values() ?? [])]
+function listElementTypes (holder: string, name: string): string[] {
+  return [...(findElementDefinitions(holder)?.values() ?? [])]
     .filter(({ element }) => element === name || element === `${name}[x]`)
     .map(({ type }) => type)
 }
 
 /** The search parameters of a type that are references and may lead to another type. */
-export function referenceParametersTo (type: string, target: string): string[] {
-  return referenceParameters(type).filter(name => parameterOf(type, name)?.targets?.includes(target) ?? true)
+export function listReferenceParametersTo (type: string, target: string): string[] {
+  return listReferenceParameters(type).filter(
+    name => findSearchParameter(type, name)?.targets?.includes(target) ?? true
+  )
 }
 
 /**
  * The fewest of these search parameters of a type that look at the elements of all of them: `subject` looks where
  * `patient` does.
  */
-export function widestParameters (type: string, names: readonly string[]): string[] {
-  const looksAt = new Map(names.map(name => [name, elementsOf(referencePath(type, name) ?? '')]))
+export function selectWidestParameters (type: string, names: readonly string[]): string[] {
+  const looksAt = new Map(names.map(name => [name, splitExpression(findReferencePath(type, name) ?? '')]))
   return names.filter((name, at) => !names.some((other, otherAt) => {
     const [own, others] = [looksAt.get(name)!, looksAt.get(other)!]
     return name !== other && own.every(path => others.includes(path)) && (others.length > own.length || otherAt < at)
@@ -88,16 +93,16 @@ export function widestParameters (type: string, names: readonly string[]): strin
 }
 
 /** The paths of an expression, without the type that it demands of a reference. */
-const elementsOf = (expression: string): string[] =>
+const splitExpression = (expression: string): string[] =>
   expression.split(' | ').map(path => path.replace(/\.where\(resolve\(\) is \w+\)/, ''))
 
 /** The names of a type's search parameters that follow references. */
-export function referenceParameters (type: string): string[] {
-  return parameterNames(type).filter(name => referencePath(type, name) !== undefined)
+export function listReferenceParameters (type: string): string[] {
+  return listParameterNames(type).filter(name => findReferencePath(type, name) !== undefined)
 }
 
 const none: Readonly<Record<string, Row>> = {}
 
-function ofType (type: string): Readonly<Record<string, Row>> {
+function getRows (type: string): Readonly<Record<string, Row>> {
   return Object.hasOwn(rows, type) ? rows[type]! : none
 }

@@ -1,12 +1,12 @@
 import { maxIssues, type Issue } from '../../envelope/failures.js'
-import { suggestion } from '../../envelope/nearest.js'
+import { formatSuggestion } from '../../envelope/nearest.js'
 import { ExactNumber } from '../../json/json.js'
 import type { FhirElement, FhirResource } from '../fhir.js'
-import { checkContained, containedTypes, orphaned, checkReference } from './references.js'
-import { isResourceType, elementDefinitions, type ElementDefinition } from './elements.js'
+import { checkContained, getContainedTypes, orphaned, checkReference } from './references.js'
+import { isResourceType, findElementDefinitions, type ElementDefinition } from './elements.js'
 import { checkOwnMeta } from './meta.js'
 import { isBlank, primitives } from './primitives.js'
-import { requiredCode, requiredCoding } from './required-codes.js'
+import { createCodeCheck, createCodingCheck } from './required-codes.js'
 import { isNothing, reportFault, type Walk } from './walk.js'
 
 /** What is wrong with a resource, and what has to be done before a datastore keeps all of it. */
@@ -27,7 +27,7 @@ export function checkStructure (resource: FhirResource): Structure {
     type: resource.resourceType,
     steps: [],
     issues: [],
-    contained: containedTypes(resource),
+    contained: getContainedTypes(resource),
     hasLongExtras: false
   }
   checkResource(resource, walk)
@@ -44,7 +44,7 @@ export function validateStructure (resource: FhirResource): readonly Issue[] {
  * The faults of a resource that a change made of a stored one brings in. What was wrong with the stored one already,
  * and a contained resource to which the change leaves no reference, prevents no change of something else.
  */
-export function newFaults (
+export function filterNewFaults (
   faults: readonly Issue[],
   { resource, before }: { readonly resource: FhirResource; readonly before: FhirResource }
 ): readonly Issue[] {
@@ -83,7 +83,7 @@ const plans = new Map<string, Plan>()
 function getPlan (type: string): Plan {
   const known = plans.get(type)
   if (known !== undefined) return known
-  const members = elementDefinitions(type)!
+  const members = findElementDefinitions(type)!
   const mandatory = [
     ...new Set([...members.values()].filter(({ isMandatory }) => isMandatory).map(({ element }) => element))
   ]
@@ -96,7 +96,7 @@ function getPlan (type: string): Plan {
       isChoice: member.element.endsWith('[x]'),
       bit: member.isMandatory ? 1 << mandatory.indexOf(member.element) : 0
     }
-    slots.set(name, { ...slot, name, isPrimitive, check: checkOf(member) })
+    slots.set(name, { ...slot, name, isPrimitive, check: createCheck(member) })
     if (isPrimitive && !member.isAttribute && member.type !== 'xhtml') {
       const check = member.type === 'id' ? checkExtraOfId : checkExtra
       slots.set(`_${name}`, { ...slot, name: `_${name}`, isPrimitive: false, extends: name, check })
@@ -107,24 +107,24 @@ function getPlan (type: string): Plan {
   return plan
 }
 
-function checkOf ({ type, codes, targets }: ElementDefinition): Check {
-  if (primitives.has(type)) return checkPrimitive(type, codes === undefined ? undefined : requiredCode(codes))
+function createCheck ({ type, codes, targets }: ElementDefinition): Check {
+  if (primitives.has(type)) return checkPrimitive(type, codes === undefined ? undefined : createCodeCheck(codes))
   if (type === 'Resource') return checkInnerResource
-  const isBound = codes === undefined ? undefined : requiredCoding(codes)
+  const checkBinding = codes === undefined ? undefined : createCodingCheck(codes)
   const allowed = targets && new Set(targets)
   let plan: Plan | undefined
   return (value, walk) => {
     if (!isObject(value)) return reportFault(walk, 'expected an object')
     checkObject(value, plan ??= getPlan(type), walk)
     if (type === 'Reference') checkReference(value, allowed, walk)
-    isBound?.(value, walk)
+    checkBinding?.(value, walk)
   }
 }
 
-function checkPrimitive (type: string, isBound: ((value: unknown, walk: Walk) => void) | undefined): Check {
+function checkPrimitive (type: string, checkBinding: ((value: unknown, walk: Walk) => void) | undefined): Check {
   const { message, isValid } = primitives.get(type)!
   return (value, walk) => {
-    if (isValid(value)) return isBound?.(value, walk)
+    if (isValid(value)) return checkBinding?.(value, walk)
     const isEmpty = typeof value === 'string' && isBlank(value)
     reportFault(walk, isEmpty ? 'must not be empty; leave it out where there is nothing to say' : `expected ${message}`)
   }
@@ -164,7 +164,7 @@ const checkInnerResource: Check = (value, walk, holder) => {
   }
   const isContained = walk.steps.at(-2) === 'contained'
   const { contained } = walk
-  if (!isContained) walk.contained = containedTypes(value)
+  if (!isContained) walk.contained = getContainedTypes(value)
   checkResource(value, walk)
   walk.contained = contained
 }
@@ -190,7 +190,7 @@ function checkObject (object: FhirElement, plan: Plan, walk: Walk): void {
       if (plan.isResource && name === 'resourceType') continue
       reportFault(
         walk,
-        `FHIR R4 has no such element here${suggestion(name.replace(/^_/, ''), namesOf(plan))}`,
+        `FHIR R4 has no such element here${formatSuggestion(name.replace(/^_/, ''), listElementNames(plan))}`,
         { below: [name] }
       )
       hasContent = true
@@ -210,7 +210,7 @@ function checkObject (object: FhirElement, plan: Plan, walk: Walk): void {
   if (plan.isExtension) checkExtension(object, choices, walk)
 }
 
-const namesOf = ({ slots }: Plan): string[] => [...slots.keys()].filter(name => !name.startsWith('_'))
+const listElementNames = ({ slots }: Plan): string[] => [...slots.keys()].filter(name => !name.startsWith('_'))
 
 function checkChoice (choices: Map<string, string>, { element, extends: extended, name: own }: Slot, walk: Walk): void {
   const name = extended ?? own
@@ -252,23 +252,23 @@ function checkItems (holder: FhirElement, slot: Slot, walk: Walk): void {
     if (walk.issues.length === maxIssues) return
     walk.steps.push(at)
     if (items[at] !== null) slot.check(items[at], walk, holder)
-    else if (!isStoodFor(holder, slot, at)) {
+    else if (!hasCounterpart(holder, slot, at)) {
       reportFault(walk, 'null is no item in FHIR; leave it out where there is nothing to say')
     }
     walk.steps.pop()
   }
-  if (slot.extends !== undefined) walk.hasLongExtras ||= items.length > lengthOf(holder[slot.extends])
+  if (slot.extends !== undefined) walk.hasLongExtras ||= items.length > getLength(holder[slot.extends])
 }
 
 /** Whether null at a position is there for what the other of the two lists, `x` and `_x`, has at it. */
-function isStoodFor (holder: FhirElement, slot: Slot, at: number): boolean {
+function hasCounterpart (holder: FhirElement, slot: Slot, at: number): boolean {
   // Where both are null, the list of values is at fault.
-  if (slot.extends !== undefined) return at < lengthOf(holder[slot.extends])
+  if (slot.extends !== undefined) return at < getLength(holder[slot.extends])
   const extras = slot.isPrimitive ? holder[`_${slot.name}`] : undefined
   return Array.isArray(extras) && !isNothing(extras[at])
 }
 
-const lengthOf = (value: unknown): number => Array.isArray(value) ? value.length : 0
+const getLength = (value: unknown): number => Array.isArray(value) ? value.length : 0
 
 /**
  * A resource whose lists of primitives are as long as the lists of their extensions, with null in each place that has
@@ -283,7 +283,7 @@ export function padLists<T> (value: T): T {
     const extras = padded[name]
     if (!name.startsWith('_') || !Array.isArray(extras)) continue
     const values = padded[name.slice(1)]
-    const length = Math.max(extras.length, lengthOf(values))
+    const length = Math.max(extras.length, getLength(values))
     padded[name.slice(1)] = Array.from({ length }, (_, at) => (Array.isArray(values) ? values[at] : undefined) ?? null)
   }
   return padded as T

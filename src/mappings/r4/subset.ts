@@ -1,5 +1,5 @@
 import { subsetted, type FhirElement } from '../fhir.js'
-import { mandatoryElements, resolveAliases } from './elements.js'
+import { listMandatoryElements, isMemberOfElement } from './elements.js'
 
 /** Members that every record retains. */
 const always = ['resourceType', 'id', 'meta']
@@ -9,7 +9,7 @@ const always = ['resourceType', 'id', 'meta']
  * the complete records are requested.
  * @param elements as in `_elements` of a bulk export: `birthDate` for every type, `Patient.name` for one
  */
-export function subsetOf (
+export function createSubsetter (
   type: string,
   elements: readonly string[]
 ): ((record: FhirElement) => FhirElement) | undefined {
@@ -18,14 +18,14 @@ export function subsetOf (
     return ofType === undefined || ofType === type ? [name] : []
   })
   if (requested.length === 0) return undefined
-  const kept = [...always, ...mandatoryElements(type), ...requested.flatMap(name => [name, `${name}[x]`])]
+  const retained = [...always, ...listMandatoryElements(type), ...requested.flatMap(name => [name, `${name}[x]`])]
   const decided = new Map<string, boolean>()
   const isSelected = (member: string): boolean =>
     decided.get(member) ??
     decided
       .set(
         member,
-        kept.some(element => resolveAliases(element, member))
+        retained.some(element => isMemberOfElement(element, member))
       )
       .get(member)!
   return record => {

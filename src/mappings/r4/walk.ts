@@ -1,4 +1,4 @@
-import { safeName } from '../../envelope/query.js'
+import { toSafeName } from '../../envelope/query.js'
 import { maxIssues, fieldIssue, type Issue } from '../../envelope/failures.js'
 import type { FhirElement } from '../fhir.js'
 
@@ -7,7 +7,7 @@ export type Step = string | number
 
 /** A path as FHIRPath writes it, `Patient.name[0].given`. Names that may be values are not shown. */
 export function printPath (type: string, steps: readonly Step[]): string {
-  return safeName(type) + steps.map(step => typeof step === 'number' ? `[${step}]` : `.${safeName(step)}`).join('')
+  return toSafeName(type) + steps.map(step => typeof step === 'number' ? `[${step}]` : `.${toSafeName(step)}`).join('')
 }
 
 /** Where the walk into a resource is. A path is printed only where something is wrong. */

@@ -153,10 +153,10 @@ export const appointments = mapping('Appointment', {
  * written.
  */
 function withDefault<T extends object> ({ codec }: Datatype<T>, defaults: Partial<T>): Datatype<T> {
-  const full = (value: T): T => ({ ...defaults, ...value })
+  const addDefaults = (value: T): T => ({ ...defaults, ...value })
   return datatype<T>({
     ...codec,
-    accept: value => codec.accept?.(full(value)) ?? full(value),
-    write: (value, before) => codec.write(full(value), before)
+    accept: value => codec.accept?.(addDefaults(value)) ?? addDefaults(value),
+    write: (value, before) => codec.write(addDefaults(value), before)
   })
 }

@@ -2,7 +2,7 @@ import { code } from '../datatypes/code.js'
 import { period } from '../datatypes/complex.js'
 import { concept } from '../datatypes/concept.js'
 import { text } from '../datatypes/primitives.js'
-import { reference, typedReference, localReference } from '../datatypes/reference.js'
+import { reference, typedReference, parseLocalReference } from '../datatypes/reference.js'
 import { identifiers } from '../fields/identifiers.js'
 import { note } from '../fields/note.js'
 import { email, phone } from '../fields/telecom.js'
@@ -10,7 +10,7 @@ import { byReference, from, until } from '../core/filter.js'
 import { mapping } from '../core/mapping.js'
 import { backbone } from '../core/structure.js'
 import type { FhirElement } from '../fhir.js'
-import { at, isElement, itemsAt } from '../core/path.js'
+import { getAt, isElement, itemsAt } from '../core/path.js'
 import { exists, type Rule } from '../core/rule.js'
 
 const careTeamRules: readonly Rule[] = [
@@ -27,7 +27,7 @@ const careTeamRules: readonly Rule[] = [
 
 /** R4 takes a member that cannot be looked up for a practitioner. */
 function mayBePractitioner (participant: FhirElement): boolean {
-  const member = localReference(at(participant, 'member.reference'))
+  const member = parseLocalReference(getAt(participant, 'member.reference'))
   return member === undefined || member.startsWith('Practitioner/')
 }
 

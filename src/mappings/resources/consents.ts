@@ -5,7 +5,7 @@ import { boolean, dateTime, uri } from '../datatypes/primitives.js'
 import { anyReference, reference } from '../datatypes/reference.js'
 import { identifiers } from '../fields/identifiers.js'
 import { inMatchingItem } from '../fields/list-items.js'
-import { policyUri } from '../fields/other-forms.js'
+import { normalizePolicyUri } from '../fields/other-forms.js'
 import type { DefaultContext } from '../core/element.js'
 import { from, until } from '../core/filter.js'
 import { mapping, now } from '../core/mapping.js'
@@ -131,5 +131,5 @@ export const consents = mapping('Consent', {
   },
   filters: { dateFrom: from('date'), dateTo: until('date') },
   rules: consentRules,
-  normalizeInput: policyUri
+  normalizeInput: normalizePolicyUri
 })

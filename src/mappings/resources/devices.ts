@@ -20,12 +20,12 @@ function deviceName<const O extends ElementOptions = object> (options: O = {} as
   const name = text('name', options)
   const forUsers = inMatchingItem('deviceName', { find: isForUsers, create: { type: 'user-friendly-name' } }, name)
   const first = inMatchingItem('deviceName', { find: isNamed }, name)
-  const chosen = (device: FhirElement): Element<string, O> =>
+  const selectField = (device: FhirElement): Element<string, O> =>
     forUsers.read(device) === undefined && first.read(device) !== undefined ? first : forUsers
   return {
     ...forUsers,
-    read: device => chosen(device).read(device),
-    write: (device, value) => chosen(device).write(device, value)
+    read: device => selectField(device).read(device),
+    write: (device, value) => selectField(device).write(device, value)
   }
 }
 

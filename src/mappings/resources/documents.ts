@@ -1,6 +1,6 @@
 import { isNarrative, narrative } from '../fields/narrative.js'
 import type { FhirElement } from '../fhir.js'
-import { at, isElement, itemsAt } from '../core/path.js'
+import { getAt, isElement, itemsAt } from '../core/path.js'
 import { exists, type Rule } from '../core/rule.js'
 import { code } from '../datatypes/code.js'
 import { period } from '../datatypes/complex.js'
@@ -26,28 +26,28 @@ const compositionRules: readonly Rule[] = [
     fields: ['sections'],
     message: 'each section needs text, resourceIds or sections',
     holds: composition =>
-      sectionsIn(composition).every(section => ['text', 'entry', 'section'].some(part => exists(section, part)))
+      listSections(composition).every(section => ['text', 'entry', 'section'].some(part => exists(section, part)))
   },
   {
     key: 'cmp-2',
     fields: ['sections'],
     message: 'a section with a stored reason why it is empty cannot have resourceIds',
     holds: composition =>
-      sectionsIn(composition).every(section => !(exists(section, 'emptyReason') && exists(section, 'entry')))
+      listSections(composition).every(section => !(exists(section, 'emptyReason') && exists(section, 'entry')))
   },
   {
     key: 'txt-1',
     fields: ['sections'],
     message: 'XHTML must be well-formed, use only formatting elements and attributes, and contain visible content',
     holds: composition =>
-      sectionsIn(composition)
-        .map(section => at(section, 'text.div'))
+      listSections(composition)
+        .map(section => getAt(section, 'text.div'))
         .every(div => typeof div !== 'string' || isNarrative(div))
   }
 ]
 
-function sectionsIn (holder: FhirElement): FhirElement[] {
-  return itemsAt(holder, 'section').filter(isElement).flatMap(section => [section, ...sectionsIn(section)])
+function listSections (holder: FhirElement): FhirElement[] {
+  return itemsAt(holder, 'section').filter(isElement).flatMap(section => [section, ...listSections(section)])
 }
 
 /** A part of a document, with the records that it is about and parts of its own. */

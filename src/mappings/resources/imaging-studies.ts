@@ -1,6 +1,6 @@
 import { code } from '../datatypes/code.js'
 import { codingOf } from '../datatypes/coding.js'
-import { concept, codingsOf } from '../datatypes/concept.js'
+import { concept, toKnownCodes } from '../datatypes/concept.js'
 import { dateTime, text, unsignedInteger } from '../datatypes/primitives.js'
 import { reference } from '../datatypes/reference.js'
 import { dicomSystem, dicomUid, oidPrefix, studyUid, identifiers } from '../fields/identifiers.js'
@@ -17,7 +17,7 @@ const radiologists = ['Practitioner', 'PractitionerRole'] as const
  * out.
  */
 const modalities = {
-  ...codingsOf(dicomCodes, {
+  ...toKnownCodes(dicomCodes, {
     CT: 'Computed Tomography',
     MR: 'Magnetic Resonance',
     US: 'Ultrasound',

@@ -1,4 +1,4 @@
-import { concept, conceptOf, codingsOf } from '../datatypes/concept.js'
+import { concept, conceptOf, toKnownCodes } from '../datatypes/concept.js'
 import { dateTime, text } from '../datatypes/primitives.js'
 import { reference } from '../datatypes/reference.js'
 import { identifiers } from '../fields/identifiers.js'
@@ -21,7 +21,7 @@ const immunizationRecommendationRules: readonly Rule[] = [
   }
 ]
 
-const forecastStatus = codingsOf('http://terminology.hl7.org/CodeSystem/immunization-recommendation-status', {
+const forecastStatus = toKnownCodes('http://terminology.hl7.org/CodeSystem/immunization-recommendation-status', {
   due: 'Due', overdue: 'Overdue', immune: 'Immune', contraindicated: 'Contraindicated', complete: 'Complete'
 })
 

@@ -15,13 +15,13 @@ const questionnaireResponseRules: readonly Rule[] = [
     key: 'qrs-1',
     fields: ['items'],
     message: 'an item has either answers or items; put items that follow from an answer under that answer',
-    holds: response => itemsIn(response).every(item => !(exists(item, 'answer') && exists(item, 'item')))
+    holds: response => listItems(response).every(item => !(exists(item, 'answer') && exists(item, 'item')))
   }
 ]
 
-function itemsIn (holder: FhirElement): FhirElement[] {
+function listItems (holder: FhirElement): FhirElement[] {
   const items = itemsAt(holder, 'item').filter(isElement)
-  return items.flatMap(item => [item, ...itemsIn(item), ...itemsAt(item, 'answer').filter(isElement).flatMap(itemsIn)])
+  return items.flatMap(item => [item, ...listItems(item), ...itemsAt(item, 'answer').filter(isElement).flatMap(listItems)])
 }
 
 /** http://hl7.org/fhir/R4/questionnaireresponse.html */

@@ -23,13 +23,13 @@ const measureReportRules: readonly Rule[] = [
     key: 'mrp-2',
     fields: ['group'],
     message: 'each stratum needs value or component, not both',
-    holds: report => strata(report).every(stratum => exists(stratum, 'value') !== exists(stratum, 'component'))
+    holds: report => listStrata(report).every(stratum => exists(stratum, 'value') !== exists(stratum, 'component'))
   }
 ]
 
-const strata = (report: FhirElement): FhirElement[] => itemsIn([report], 'group', 'stratifier', 'stratum')
+const listStrata = (report: FhirElement): FhirElement[] => listElementsAt([report], 'group', 'stratifier', 'stratum')
 
-function itemsIn (holders: readonly FhirElement[], ...path: readonly string[]): FhirElement[] {
+function listElementsAt (holders: readonly FhirElement[], ...path: readonly string[]): FhirElement[] {
   return path.reduce((found, name) => found.flatMap(holder => itemsAt(holder, name).filter(isElement)), [...holders])
 }
 

@@ -1,5 +1,5 @@
 import { code } from '../datatypes/code.js'
-import { concept, conceptOf, codingsOf } from '../datatypes/concept.js'
+import { concept, conceptOf, toKnownCodes } from '../datatypes/concept.js'
 import { absoluteUri, boolean, dateTime, openCode, text, textUpTo } from '../datatypes/primitives.js'
 import { identifiers } from '../fields/identifiers.js'
 import { byCode, from, until } from '../core/filter.js'
@@ -7,10 +7,10 @@ import { mapping, newUrl, now } from '../core/mapping.js'
 import { backbone, record } from '../core/structure.js'
 import { measurePopulations, publicationStatus } from '../value-sets.js'
 
-const scoring = codingsOf('http://terminology.hl7.org/CodeSystem/measure-scoring', {
+const scoring = toKnownCodes('http://terminology.hl7.org/CodeSystem/measure-scoring', {
   proportion: 'Proportion', ratio: 'Ratio', 'continuous-variable': 'Continuous Variable', cohort: 'Cohort'
 })
-const types = codingsOf('http://terminology.hl7.org/CodeSystem/measure-type', {
+const types = toKnownCodes('http://terminology.hl7.org/CodeSystem/measure-type', {
   process: 'Process',
   outcome: 'Outcome',
   structure: 'Structure',

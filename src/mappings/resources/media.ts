@@ -1,6 +1,6 @@
 import { code } from '../datatypes/code.js'
 import { period } from '../datatypes/complex.js'
-import { concept, conceptOf, codingsOf } from '../datatypes/concept.js'
+import { concept, conceptOf, toKnownCodes } from '../datatypes/concept.js'
 import { base64, dateTime, decimal, instantOrDay, openCode, positiveInteger, text, textUpTo, unsignedInteger, uri } from '../datatypes/primitives.js'
 import { reference } from '../datatypes/reference.js'
 import { identifiers } from '../fields/identifiers.js'
@@ -20,7 +20,7 @@ const operators = [
   'Device',
   'RelatedPerson'
 ] as const
-const mediaTypes = codingsOf('http://terminology.hl7.org/CodeSystem/media-type', {
+const mediaTypes = toKnownCodes('http://terminology.hl7.org/CodeSystem/media-type', {
   image: 'Image',
   video: 'Video',
   audio: 'Audio'

@@ -49,7 +49,7 @@ const observationRules: readonly Rule[] = [
     holds: observation =>
       !hasValue(observation) ||
       !itemsAt(observation, 'component').some(
-        component => isElement(component) && codes(component).some(code => codes(observation).includes(code))
+        component => isElement(component) && listCodes(component).some(code => listCodes(observation).includes(code))
       )
   },
   {
@@ -63,7 +63,7 @@ const observationRules: readonly Rule[] = [
 
 const hasValue = (holder: FhirElement): boolean => Object.keys(holder).some(name => /^value[A-Z]/.test(name))
 
-function codes (holder: FhirElement): string[] {
+function listCodes (holder: FhirElement): string[] {
   return itemsAt(holder, 'code.coding').flatMap(coding =>
     isElement(coding) && coding.code !== undefined ? [JSON.stringify([coding.system, coding.code])] : []
   )

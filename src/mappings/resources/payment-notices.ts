@@ -1,5 +1,5 @@
 import { code } from '../datatypes/code.js'
-import { conceptOf, codingsOf } from '../datatypes/concept.js'
+import { conceptOf, toKnownCodes } from '../datatypes/concept.js'
 import { date, dateTime } from '../datatypes/primitives.js'
 import { money } from '../datatypes/quantities.js'
 import { anyReference, reference } from '../datatypes/reference.js'
@@ -9,7 +9,7 @@ import { mapping, now } from '../core/mapping.js'
 import { financialStatus } from '../value-sets.js'
 
 const provider = reference(['Practitioner', 'PractitionerRole', 'Organization'])
-const paymentStatus = codingsOf('http://terminology.hl7.org/CodeSystem/paymentstatus', {
+const paymentStatus = toKnownCodes('http://terminology.hl7.org/CodeSystem/paymentstatus', {
   paid: 'Paid',
   cleared: 'Cleared'
 })

@@ -1,6 +1,6 @@
 import { code } from '../datatypes/code.js'
 import { identifier, period } from '../datatypes/complex.js'
-import { conceptOf, codingsOf } from '../datatypes/concept.js'
+import { conceptOf, toKnownCodes } from '../datatypes/concept.js'
 import { date, dateTime, text } from '../datatypes/primitives.js'
 import { money } from '../datatypes/quantities.js'
 import { anyReference, reference } from '../datatypes/reference.js'
@@ -11,7 +11,7 @@ import { backbone } from '../core/structure.js'
 import { financialStatus, remittanceOutcome } from '../value-sets.js'
 
 const provider = reference(['Practitioner', 'PractitionerRole', 'Organization'])
-const paymentTypes = codingsOf('http://terminology.hl7.org/CodeSystem/payment-type', {
+const paymentTypes = toKnownCodes('http://terminology.hl7.org/CodeSystem/payment-type', {
   payment: 'Payment',
   adjustment: 'Adjustment',
   advance: 'Advance'

@@ -24,7 +24,7 @@ const substitutionAllowed = datatype<boolean>({
   revises: true,
   read: stored => codec.read(stored)?.allowed,
   write: (allowed, before) => codec.write({ allowed }, before),
-  without: before => codec.without?.(before)
+  withoutValue: before => codec.withoutValue?.(before)
 })('substitution', { about: 'Whether another product may be given.' })
 
 const prescribers = ['Practitioner', 'PractitionerRole', 'Organization', 'Patient', 'RelatedPerson', 'Device'] as const
@@ -102,7 +102,7 @@ function conceptText (max: number): Datatype<string> {
     ...codec,
     read: stored => isElement(stored) ? codec.read(stored.text) : undefined,
     write: text => ({ text }),
-    without (before) {
+    withoutValue (before) {
       const rest = isElement(before) ? withMember(withMember(before, 'text', undefined), '_text', undefined) : {}
       return Object.keys(rest).length === 0 ? undefined : rest
     }

@@ -1,5 +1,5 @@
 import type { JobOwner } from '../../jobs/model/job.js'
-import { accessEventId } from '../../tenant-guard/access-event-id.js'
+import { toAccessEventId } from '../../tenant-guard/access-event-id.js'
 import type { AccessEvent } from '../../tenant-guard/access-events.js'
 import { interactionCodes } from '../../tenant-guard/interaction-codes.js'
 import { isId } from '../../fhir/names.js'
@@ -22,14 +22,14 @@ interface Written { readonly entry: AuditEntry, readonly owner: Pick<JobOwner, '
  * literal references, which would prevent the deletion of a record forever after its first access, and could not name
  * one that is deleted.
  */
-export function auditEventOf (
+export function toAuditEvent (
   { entry, owner: { keyName }, hash }: Written,
   { tenantSystem, url }: AuditEventParts
 ): AccessEvent {
   const { time, keyId, action, interaction, outcome, code, requestId } = entry
   return {
     resourceType: 'AuditEvent',
-    id: accessEventId(hash),
+    id: toAccessEventId(hash),
     type: {
       system: 'http://terminology.hl7.org/CodeSystem/audit-event-type',
       code: 'rest',
@@ -61,7 +61,7 @@ export function auditEventOf (
       ]
     },
     entity: [
-      ...recordsOf(entry, tenantSystem),
+      ...buildRecordEntities(entry, tenantSystem),
       {
         what: { identifier: { system: `${tenantSystem}:request`, value: requestId } },
         type: { system: entityTypes, code: '4', display: 'Other' },
@@ -74,25 +74,27 @@ export function auditEventOf (
 const entityTypes = 'http://terminology.hl7.org/CodeSystem/audit-entity-type'
 
 /** The record, or the type with how many were shown, and each that was shown where the line names them. */
-function recordsOf ({ type = '', id, records, shown = [] }: AuditEntry, tenantSystem: string): object[] {
+function buildRecordEntities ({ type = '', id, records, shown = [] }: AuditEntry, tenantSystem: string): object[] {
   // The types of an export are joined by commas. Any text that is not a type or id of R4 is a client's own, and
   // omitted.
   const types = type.split(',').filter(name => resourceTypes.has(name))
   const named = id !== undefined && isId(id) ? types.map(name => `${name}/${id}`) : []
   const requested =
-    named.length > 0 ? named.map(name => recordOf(name, tenantSystem)) : types.map(name => ({ type: typeOf(name) }))
+    named.length > 0
+      ? named.map(name => toRecordEntity(name, tenantSystem))
+      : types.map(name => ({ type: toTypeCoding(name) }))
   const counted = requested.map((entity, at) =>
     at === 0 && records !== undefined
       ? { ...entity, detail: [{ type: 'records', valueString: String(records) }] }
       : entity
   )
-  return [...counted, ...shown.filter(name => !named.includes(name)).map(name => recordOf(name, tenantSystem))]
+  return [...counted, ...shown.filter(name => !named.includes(name)).map(name => toRecordEntity(name, tenantSystem))]
 }
 
 /** Its name is searchable as `entity-name`: few servers search in the identifier of a reference. */
-function recordOf (name: string, tenantSystem: string): object {
+function toRecordEntity (name: string, tenantSystem: string): object {
   const [type] = name.split('/') as [string]
-  return { what: { type, identifier: { system: `${tenantSystem}:record`, value: name } }, type: typeOf(type), name }
+  return { what: { type, identifier: { system: `${tenantSystem}:record`, value: name } }, type: toTypeCoding(type), name }
 }
 
-const typeOf = (type: string) => ({ system: 'http://hl7.org/fhir/resource-types', code: type })
+const toTypeCoding = (type: string) => ({ system: 'http://hl7.org/fhir/resource-types', code: type })

@@ -48,7 +48,7 @@ export class AuditEvents {
    */
   add (owner: JobOwner, event: AccessEvent): void {
     const datastore = this.#parts.datastoreOf(owner)
-    if (datastore !== undefined && !this.#isClosed) return this.#queueOf(datastore).add(owner, event)
+    if (datastore !== undefined && !this.#isClosed) return this.#getQueue(datastore).add(owner, event)
     this.#end('unsent', owner, 1)
     this.#reportUnsent()
   }
@@ -60,7 +60,7 @@ export class AuditEvents {
     await this.#reportUnsent()
   }
 
-  #queueOf (datastore: string): EventQueue {
+  #getQueue (datastore: string): EventQueue {
     const { store, log, maxWaiting, pauseMs, closingMs } = this.#parts
     const queue = this.#queues.get(datastore) ?? new EventQueue({
       datastore,

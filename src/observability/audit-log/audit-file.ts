@@ -1,6 +1,6 @@
 import { open, readFile, rename, stat, type FileHandle } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { genesis, nextLine, readLine, filesOf, type ChainEntry } from './chain.js'
+import { genesis, buildNextLine, readLine, listLogFiles, type ChainEntry } from './chain.js'
 import type { AuditEntry, AuditGap, AuditBacklogEntry } from './entry.js'
 
 /** Where lines are, and how large a file may become before a new one begins. */
@@ -31,9 +31,9 @@ export class AuditFile {
    * @throws {Error} if the last line is not one that was written
    */
   static async open (options: AuditFileOptions): Promise<AuditFile> {
-    const opened = await openedFile(options.file)
+    const opened = await openFile(options.file)
     try {
-      const found = await foundIn(options.file)
+      const found = await readLogEnd(options.file)
       await opened.handle.truncate(found.bytes)
       return new AuditFile(options, opened, found)
     } catch (error) {
@@ -52,7 +52,7 @@ export class AuditFile {
     if (this.#bytes > 0 && (this.#bytes >= this.#options.fileBytes || day > this.#day!)) await this.#beginAnother()
     let link = this.#link
     const lines = entries.map(entry => {
-      const next = nextLine(link, entry)
+      const next = buildNextLine(link, entry)
       link = next.link
       return next
     })
@@ -88,7 +88,7 @@ export class AuditFile {
     const { file } = this.#options
     const aside = `${file}.${String(this.#link.n).padStart(12, '0')}`
     await rename(file, aside)
-    const { handle, inode } = await openedFile(file).catch(async error => {
+    const { handle, inode } = await openFile(file).catch(async error => {
       await rename(aside, file)
       throw error
     })
@@ -103,7 +103,7 @@ export class AuditFile {
 
 interface Opened { readonly handle: FileHandle, readonly inode: number }
 
-async function openedFile (file: string): Promise<Opened> {
+async function openFile (file: string): Promise<Opened> {
   const handle = await open(file, 'a+', 0o600)
   return { handle, inode: (await handle.stat()).ino }
 }
@@ -111,22 +111,22 @@ async function openedFile (file: string): Promise<Opened> {
 interface Found { readonly link: ChainEntry, readonly bytes: number, readonly day: string | undefined }
 
 /** The position of the log, by the last complete line of its newest file that has one. */
-async function foundIn (file: string): Promise<Found> {
-  const own = await lastLineOf(file)
-  if (own.text !== undefined) return { link: linkOf(own.text), bytes: own.bytes, day: dayOf(own.text) }
-  const before = filesOf(file).at(-2)
-  const { text } = before === undefined ? { text: undefined } : await lastLineOf(before)
-  return { link: text === undefined ? genesis : linkOf(text), bytes: 0, day: undefined }
+async function readLogEnd (file: string): Promise<Found> {
+  const own = await readLastLine(file)
+  if (own.text !== undefined) return { link: parseLink(own.text), bytes: own.bytes, day: parseDay(own.text) }
+  const before = listLogFiles(file).at(-2)
+  const { text } = before === undefined ? { text: undefined } : await readLastLine(before)
+  return { link: text === undefined ? genesis : parseLink(text), bytes: 0, day: undefined }
 }
 
-async function lastLineOf (file: string): Promise<{ readonly text?: string, readonly bytes: number }> {
+async function readLastLine (file: string): Promise<{ readonly text?: string, readonly bytes: number }> {
   const content = await readFile(file)
   const end = content.lastIndexOf(10) + 1
   if (end === 0) return { bytes: 0 }
   return { text: content.subarray(content.lastIndexOf(10, end - 2) + 1, end - 1).toString(), bytes: end }
 }
 
-function linkOf (text: string): ChainEntry {
+function parseLink (text: string): ChainEntry {
   const read = readLine(text)
   if (read === undefined) {
     throw new Error(
@@ -136,6 +136,6 @@ function linkOf (text: string): ChainEntry {
   return read.link
 }
 
-function dayOf (text: string): string | undefined {
+function parseDay (text: string): string | undefined {
   return /"time":"(\d{4}-\d\d-\d\d)/.exec(text)?.[1]
 }

@@ -14,8 +14,8 @@ interface AuditLogOptions extends AuditFileOptions {
 
 interface Waiting {
   readonly entry: AuditEntry | AuditBacklogEntry
-  readonly written: (link: ChainEntry) => void
-  readonly failed: (error: unknown) => void
+  readonly confirm: (link: ChainEntry) => void
+  readonly fail: (error: unknown) => void
 }
 
 /** Lines that are written together: those that came while others were being written. */
@@ -68,11 +68,11 @@ export class AuditLog {
         this.#unreported++
         return reject(new Error('too many lines are waiting for the disk'))
       }
-      const written = (link: ChainEntry) => {
+      const confirm = (link: ChainEntry) => {
         resolve()
         onWritten(link)
       }
-      this.#waiting.push({ entry, written, failed: reject })
+      this.#waiting.push({ entry, confirm, fail: reject })
       if (this.#isFailing) reject(new Error('the disk failed'))
       else this.#begin()
     })
@@ -104,7 +104,7 @@ export class AuditLog {
     try {
       while (this.#waiting.length > 0) await this.#writeNext()
     } catch (error) {
-      this.#fail(error)
+      this.#handleFailure(error)
     } finally {
       // Synchronously, so that no line arrives between the last check and the end.
       this.#writing = undefined
@@ -113,28 +113,28 @@ export class AuditLog {
 
   async #writeNext (): Promise<void> {
     const batch = this.#waiting.slice(0, maxAtOnce)
-    const gap = this.#gap(batch[0]!.entry.time)
+    const gap = this.#buildGap(batch[0]!.entry.time)
     const links = await this.#file.add([...gap, ...batch.map(({ entry }) => entry)])
     this.#waiting = this.#waiting.slice(batch.length)
-    this.#succeed(batch, links.slice(gap.length))
+    this.#handleSuccess(batch, links.slice(gap.length))
   }
 
-  #gap (time: string): AuditGap[] {
+  #buildGap (time: string): AuditGap[] {
     return this.#unreported === 0 ? [] : [{ time, action: 'gap', records: this.#unreported }]
   }
 
-  #succeed (batch: readonly Waiting[], links: readonly ChainEntry[]): void {
+  #handleSuccess (batch: readonly Waiting[], links: readonly ChainEntry[]): void {
     if (this.#isFailing) this.#options.log.info('the access audit log can be written again')
     this.#isFailing = false
     this.#lines += batch.length
     this.#unreported = 0
-    for (const [at, { written }] of batch.entries()) written(links[at]!)
+    for (const [at, { confirm }] of batch.entries()) confirm(links[at]!)
   }
 
-  #fail (error: unknown): void {
+  #handleFailure (error: unknown): void {
     if (!this.#isFailing) this.#options.log.error({ err: error }, 'the access audit log cannot be written')
     this.#isFailing = true
-    for (const { failed } of this.#waiting) failed(error)
+    for (const { fail } of this.#waiting) fail(error)
     this.#retry = setTimeout(() => this.#begin(), this.#options.retryMs).unref()
   }
 }

@@ -11,7 +11,7 @@ export interface ChainEntry { readonly n: number, readonly hash: string }
 export const genesis: ChainEntry = { n: 0, hash: '0'.repeat(64) }
 
 /** The next line, which contains the previous line's hash and its own, and the chain's position after it. */
-export function nextLine (
+export function buildNextLine (
   { n, hash }: ChainEntry,
   entry: AuditEntry | AuditGap | AuditBacklogEntry
 ): { readonly text: string; readonly link: ChainEntry } {
@@ -48,7 +48,7 @@ export interface VerificationResult {
 }
 
 /** The files of a log, oldest first: those that were set aside when they were full, and the present one. */
-export function filesOf (file: string): string[] {
+export function listLogFiles (file: string): string[] {
   const aside = readdirSync(dirname(file))
     .filter(name => name.startsWith(`${basename(file)}.`) && /^\d{12}$/.test(name.slice(basename(file).length + 1)))
     .sort()

@@ -1,8 +1,8 @@
 import { setTimeout as pauseFor } from 'node:timers/promises'
 import pLimit from 'p-limit'
 import type { FastifyBaseLogger } from 'fastify'
-import { jitteredBackoff } from '../../time/backoff.js'
-import { failureOf } from '../../envelope/error-handlers.js'
+import { getJitteredBackoffMs } from '../../time/backoff.js'
+import { toFailure } from '../../envelope/error-handlers.js'
 import type { JobOwner } from '../../jobs/model/job.js'
 import { BackgroundTask } from '../../time/background-task.js'
 import type { AccessEvent, AccessEventOutcome } from '../../tenant-guard/access-events.js'
@@ -81,7 +81,7 @@ export class EventQueue {
   async #turn (stopping?: AbortSignal): Promise<number> {
     const { pauseMs, onTurn } = this.#parts
     let hasFailed = false
-    await Promise.all(partsOf(this.#waiting).map(part => this.#limit(async () => {
+    await Promise.all(splitIntoBatches(this.#waiting).map(part => this.#limit(async () => {
       if (!hasFailed && stopping?.aborted !== true) hasFailed = !await this.#send(part) || hasFailed
     })))
     if (!hasFailed && this.#failures > 0) {
@@ -89,7 +89,7 @@ export class EventQueue {
     }
     this.#failures = hasFailed ? this.#failures + 1 : 0
     onTurn()
-    return hasFailed ? jitteredBackoff({ firstMs: pauseMs, maxMs: maxPauseMs }, this.#failures) : pauseMs
+    return hasFailed ? getJitteredBackoffMs({ firstMs: pauseMs, maxMs: maxPauseMs }, this.#failures) : pauseMs
   }
 
   /** @returns whether the datastore took any of them, or will never */
@@ -131,7 +131,7 @@ export class EventQueue {
 
   #reportError (error: unknown): void {
     const { datastore, log } = this.#parts
-    const { code, cause } = failureOf(error)
+    const { code, cause } = toFailure(error)
     if (this.#failures === 0) {
       log.warn(
         { datastore, code, err: cause, waiting: this.#waiting.size },
@@ -142,7 +142,7 @@ export class EventQueue {
 }
 
 /** The batches, each of one organization and mode, of at most a transaction's size, in order of arrival. */
-function partsOf (waiting: Iterable<Waiting>): Waiting[][] {
+function splitIntoBatches (waiting: Iterable<Waiting>): Waiting[][] {
   const owned = new Map<string, Waiting[][]>()
   for (const one of waiting) {
     const key = `${one.owner.mode} ${one.owner.tenantId}`

@@ -206,7 +206,7 @@ export type NamesOf<T extends Declaration['type']> = {
 export type LabelsOf<N extends MetricName> = Readonly<Record<(typeof declarations)[N]['labels'][number], string>>
 
 /** The table of all of them, for the documentation. */
-export function metricsTable (): string {
+export function formatMetricsTable (): string {
   const rows = Object.entries<Declaration>(declarations).map(
     ([name, { type, labels, meaning }]) =>
       `| \`${name}\` | ${type} | ${labels.map(label => `\`${label}\``).join(', ')} | ${meaning} |`

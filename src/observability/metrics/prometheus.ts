@@ -22,7 +22,7 @@ export interface PrometheusMetrics extends Metrics {
 }
 
 /** Stores measurements for Prometheus, with those of the process. */
-export function prometheusMetrics ({ version, role }: Build): PrometheusMetrics {
+export function createPrometheusMetrics ({ version, role }: Build): PrometheusMetrics {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
   const meters = new Meters(registry)
@@ -41,7 +41,7 @@ export function prometheusMetrics ({ version, role }: Build): PrometheusMetrics 
     },
     watch: more => { readings = { ...readings, ...more } },
     recordRequest: request => traffic.recordRequest(request),
-    exchanged: exchange => traffic.exchanged(exchange),
+    exchanged: exchange => traffic.recordExchange(exchange),
     incident: ({ kind, datastore }) => meters.add('clinigate_isolation_incidents_total', { kind, datastore }),
     storedDifferently: ({ type }) => meters.add('clinigate_stored_differences_total', { type }),
     webhookAttempted: outcome => meters.add('clinigate_webhook_deliveries_total', { outcome }),
@@ -55,7 +55,7 @@ export function prometheusMetrics ({ version, role }: Build): PrometheusMetrics 
 
 /** The library makes the text of what other processes counted; to it, this is what one of them did. */
 function toJson (traffic: Traffic): MetricJson[] {
-  const samples = traffic.samples()
+  const samples = traffic.collectSamples()
   return trafficMetrics.map(name => ({
     name,
     help: declarations[name].meaning,
@@ -69,29 +69,29 @@ function toJson (traffic: Traffic): MetricJson[] {
 async function read (meters: Meters, sources: GaugeSources): Promise<void> {
   const { keyLookups, keyCopy, ownership, ledger, areCountsShared, jobsRunning } = sources
   const { auditLog, auditEvents, changeEvents } = sources
-  lookups(meters, 'clinigate_key_lookups_total', keyLookups?.())
+  setLookups(meters, 'clinigate_key_lookups_total', keyLookups?.())
   const copy = keyCopy?.()
   meters.set('clinigate_key_copy_connected', {}, copy && Number(copy.isConnected))
   meters.set('clinigate_key_copy_age_seconds', {}, copy?.ageSeconds ?? undefined)
   const owned = ownership?.()
-  lookups(meters, 'clinigate_ownership_lookups_total', owned)
+  setLookups(meters, 'clinigate_ownership_lookups_total', owned)
   meters.set('clinigate_ownership_records', {}, owned?.records)
   const usage = ledger?.()
   meters.set('clinigate_ledger_lines_in_memory', {}, usage?.linesInMemory)
   meters.set('clinigate_ledger_failing', {}, usage && Number(!usage.isOk))
-  meters.total('clinigate_ledger_lost_requests_total', {}, usage?.lostRequests)
+  meters.setTotal('clinigate_ledger_lost_requests_total', {}, usage?.lostRequests)
   meters.set('clinigate_ledger_failed_sendings', {}, usage?.failedSendings)
   meters.set('clinigate_shared_counts_in_use', {}, areCountsShared && Number(areCountsShared()))
   meters.set('clinigate_bulk_jobs_running', {}, jobsRunning?.())
   await readSlowly(meters, sources)
   const audit = auditLog?.()
-  meters.total('clinigate_audit_log_lines_total', {}, audit?.lines)
+  meters.setTotal('clinigate_audit_log_lines_total', {}, audit?.lines)
   meters.set('clinigate_audit_log_failing', {}, audit && Number(audit.isFailing))
-  meters.total('clinigate_audit_log_lost_total', {}, audit?.lost)
+  meters.setTotal('clinigate_audit_log_lost_total', {}, audit?.lost)
   readChangeEvents(meters, changeEvents?.())
   const events = auditEvents?.()
-  meters.total('clinigate_audit_events_total', { result: 'stored' }, events?.stored)
-  meters.total('clinigate_audit_events_total', { result: 'unsent' }, events?.unsent)
+  meters.setTotal('clinigate_audit_events_total', { result: 'stored' }, events?.stored)
+  meters.setTotal('clinigate_audit_events_total', { result: 'unsent' }, events?.unsent)
   meters.set('clinigate_audit_events_waiting', {}, events?.waiting)
 }
 
@@ -107,45 +107,45 @@ function readChangeEvents (
   meters: Meters,
   counts: ReturnType<NonNullable<GaugeSources['changeEvents']>> | undefined
 ): void {
-  meters.total('clinigate_events_appended_total', {}, counts?.appended)
-  meters.total('clinigate_events_sent_total', {}, counts?.sent)
+  meters.setTotal('clinigate_events_appended_total', {}, counts?.appended)
+  meters.setTotal('clinigate_events_sent_total', {}, counts?.sent)
   meters.set('clinigate_events_oldest_unsent_seconds', {}, counts?.oldestUnsentSeconds)
   meters.set('clinigate_events_unresolved', {}, counts?.unresolved)
   meters.set('clinigate_events_log_bytes', {}, counts?.bytes)
 }
 
-function lookups (
+function setLookups (
   meters: Meters,
   name: 'clinigate_key_lookups_total' | 'clinigate_ownership_lookups_total',
   found: { readonly hits: number; readonly misses: number } | undefined
 ): void {
-  meters.total(name, { result: 'hit' }, found?.hits)
-  meters.total(name, { result: 'miss' }, found?.misses)
+  meters.setTotal(name, { result: 'hit' }, found?.hits)
+  meters.setTotal(name, { result: 'miss' }, found?.misses)
 }
 
 type Made = Counter | Gauge
 
 /** A meter for each declaration but those of the traffic. */
 class Meters {
-  readonly #made: ReadonlyMap<string, Made>
+  readonly #meters: ReadonlyMap<string, Made>
   readonly #totals = new Map<string, number>()
 
   constructor (registry: Registry) {
     const labelNames: readonly string[] = trafficMetrics
-    this.#made = new Map(
+    this.#meters = new Map(
       Object.entries<Declaration>(declarations)
         .filter(([name]) => !labelNames.includes(name))
-        .map(([name, declaration]) => [name, made(name, declaration, registry)])
+        .map(([name, declaration]) => [name, createMeter(name, declaration, registry)])
     )
   }
 
   /** Increases a counter. */
   add<N extends Exclude<NamesOf<'counter'>, TrafficMetric>>(name: N, labels: LabelsOf<N>, by = 1): void {
-    ;(this.#made.get(name) as Counter).inc(labels, by)
+    ;(this.#meters.get(name) as Counter).inc(labels, by)
   }
 
   /** Sets a counter to a total that is counted elsewhere; undefined shows nothing. */
-  total<N extends Exclude<NamesOf<'counter'>, TrafficMetric>>(
+  setTotal<N extends Exclude<NamesOf<'counter'>, TrafficMetric>>(
     name: N,
     labels: LabelsOf<N>,
     total: number | undefined
@@ -158,13 +158,13 @@ class Meters {
 
   /** How something is now; undefined shows nothing. */
   set<N extends NamesOf<'gauge'>>(name: N, labels: LabelsOf<N>, value: number | undefined): void {
-    const gauge = this.#made.get(name) as Gauge
+    const gauge = this.#meters.get(name) as Gauge
     if (value === undefined) gauge.remove(labels)
     else gauge.set(labels, value)
   }
 }
 
-function made (name: string, { type, labels, meaning, together }: Declaration, registry: Registry): Made {
+function createMeter (name: string, { type, labels, meaning, together }: Declaration, registry: Registry): Made {
   const common = { name, help: meaning, labelNames: [...labels], registers: [registry] }
   return type === 'counter' ? new Counter(common) : new Gauge({ ...common, aggregator: together ?? 'sum' })
 }

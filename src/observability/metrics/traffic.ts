@@ -20,12 +20,12 @@ export type TrafficMetric = (typeof trafficMetrics)[number]
  * needs them only when a client reads.
  */
 export class Traffic {
-  readonly #requests = counts<'clinigate_http_requests_total'>()
-  readonly #durations = timings('clinigate_http_request_duration_seconds')
-  readonly #ownDurations = timings('clinigate_gateway_duration_seconds')
-  readonly #exchanges = counts<'clinigate_datastore_requests_total'>()
-  readonly #exchangeDurations = timings('clinigate_datastore_request_duration_seconds')
-  readonly #refusals = counts<'clinigate_refusals_total'>()
+  readonly #requests = createCounters<'clinigate_http_requests_total'>()
+  readonly #durations = createHistograms('clinigate_http_request_duration_seconds')
+  readonly #ownDurations = createHistograms('clinigate_gateway_duration_seconds')
+  readonly #exchanges = createCounters<'clinigate_datastore_requests_total'>()
+  readonly #exchangeDurations = createHistograms('clinigate_datastore_request_duration_seconds')
+  readonly #refusals = createCounters<'clinigate_refusals_total'>()
 
   recordRequest ({
     method: sent,
@@ -41,29 +41,31 @@ export class Traffic {
     const method = methods.has(sent) ? sent : 'other'
     const status = code === undefined ? 'aborted' : classes[Math.floor(code / 100)]!
     const path = `${method} ${route} ${interaction}`
-    this.#requests.of(`${path} ${status} ${mode}`, () => ({ method, route, interaction, status, mode })).total++
-    if (refusal !== undefined) this.#refusals.of(refusal, () => ({ reason: refusal })).total++
+    this.#requests.getOrCreate(`${path} ${status} ${mode}`, () => ({ method, route, interaction, status, mode })).total++
+    if (refusal !== undefined) this.#refusals.getOrCreate(refusal, () => ({ reason: refusal })).total++
     if (code === undefined) return
-    this.#durations.of(path, () => ({ method, route, interaction })).add(ms)
+    this.#durations.getOrCreate(path, () => ({ method, route, interaction })).add(ms)
     if (waited !== undefined) {
-      this.#ownDurations.of(waited.datastore, () => ({ datastore: waited.datastore })).add(Math.max(0, ms - waited.ms))
+      this.#ownDurations
+        .getOrCreate(waited.datastore, () => ({ datastore: waited.datastore }))
+        .add(Math.max(0, ms - waited.ms))
     }
   }
 
-  exchanged ({ datastore, way, method, outcome, ms }: Exchange): void {
-    this.#exchanges.of(`${datastore} ${way} ${method} ${outcome}`, () => ({ datastore, way, method, outcome })).total++
-    this.#exchangeDurations.of(`${datastore} ${way}`, () => ({ datastore, way })).add(ms)
+  recordExchange ({ datastore, way, method, outcome, ms }: Exchange): void {
+    this.#exchanges.getOrCreate(`${datastore} ${way} ${method} ${outcome}`, () => ({ datastore, way, method, outcome })).total++
+    this.#exchangeDurations.getOrCreate(`${datastore} ${way}`, () => ({ datastore, way })).add(ms)
   }
 
   /** The current samples of each metric. */
-  samples (): Readonly<Record<TrafficMetric, readonly Sample[]>> {
+  collectSamples (): Readonly<Record<TrafficMetric, readonly Sample[]>> {
     return {
-      clinigate_http_requests_total: this.#requests.samples(),
-      clinigate_http_request_duration_seconds: this.#durations.samples(),
-      clinigate_gateway_duration_seconds: this.#ownDurations.samples(),
-      clinigate_datastore_requests_total: this.#exchanges.samples(),
-      clinigate_datastore_request_duration_seconds: this.#exchangeDurations.samples(),
-      clinigate_refusals_total: this.#refusals.samples()
+      clinigate_http_requests_total: this.#requests.collectSamples(),
+      clinigate_http_request_duration_seconds: this.#durations.collectSamples(),
+      clinigate_gateway_duration_seconds: this.#ownDurations.collectSamples(),
+      clinigate_datastore_requests_total: this.#exchanges.collectSamples(),
+      clinigate_datastore_request_duration_seconds: this.#exchangeDurations.collectSamples(),
+      clinigate_refusals_total: this.#refusals.collectSamples()
     }
   }
 }
@@ -74,11 +76,11 @@ const methods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIO
 /** Of statuses, by their first digit. */
 const classes = ['0xx', '1xx', '2xx', '3xx', '4xx', '5xx']
 
-function counts<N extends NamesOf<'counter'>> (): MetricFamily<LabelsOf<N>, Count> {
+function createCounters<N extends NamesOf<'counter'>> (): MetricFamily<LabelsOf<N>, Count> {
   return new MetricFamily(labels => new Count(labels))
 }
 
-function timings<N extends NamesOf<'histogram'>> (name: N): MetricFamily<LabelsOf<N>, HistogramSeries> {
+function createHistograms<N extends NamesOf<'histogram'>> (name: N): MetricFamily<LabelsOf<N>, HistogramSeries> {
   const { buckets } = declarations[name]
   return new MetricFamily(labels => new HistogramSeries(labels, { name, bounds: buckets }))
 }
@@ -102,7 +104,7 @@ class Count {
     this.#labels = labels
   }
 
-  samples (): readonly Sample[] {
+  collectSamples (): readonly Sample[] {
     return [{ labels: this.#labels, value: this.total }]
   }
 }
@@ -133,7 +135,7 @@ class HistogramSeries {
     this.#seconds += seconds
   }
 
-  samples (): readonly Sample[] {
+  collectSamples (): readonly Sample[] {
     const { name, bounds } = this.#histogram
     const labels = this.#labels
     let count = 0
@@ -150,7 +152,7 @@ class HistogramSeries {
 }
 
 /** The series of one metric, each by a key of its label values. */
-class MetricFamily<L extends Labels, S extends Pick<Count, 'samples'>> {
+class MetricFamily<L extends Labels, S extends Pick<Count, 'collectSamples'>> {
   readonly #begin: (labels: L) => S
   readonly #series = new Map<string, S>()
 
@@ -159,7 +161,7 @@ class MetricFamily<L extends Labels, S extends Pick<Count, 'samples'>> {
   }
 
   /** The series with this key, which begins with the first question for it. */
-  of (key: string, labels: () => L): S {
+  getOrCreate (key: string, labels: () => L): S {
     const known = this.#series.get(key)
     if (known !== undefined) return known
     const series = this.#begin(labels())
@@ -167,7 +169,7 @@ class MetricFamily<L extends Labels, S extends Pick<Count, 'samples'>> {
     return series
   }
 
-  samples (): readonly Sample[] {
-    return [...this.#series.values()].flatMap(series => series.samples())
+  collectSamples (): readonly Sample[] {
+    return [...this.#series.values()].flatMap(series => series.collectSamples())
   }
 }

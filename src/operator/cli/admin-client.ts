@@ -1,5 +1,5 @@
 import { ClinigateError } from '../../client/errors.js'
-import { codeOf } from '../../client/retry.js'
+import { findErrorCode } from '../../client/retry.js'
 import { connect, createSender } from '../../client/send.js'
 import type { Operation } from '../../control-plane/admin-api/operation.js'
 import { ControlError } from '../../control-plane/store/control-error.js'
@@ -22,7 +22,7 @@ export interface AdminApiOptions { readonly url: string, readonly token: string 
 const timeoutMs = 30_000
 
 /** Calls operations of a control plane elsewhere with a token. */
-export function adminClient ({ url, token }: AdminApiOptions): CallOperation {
+export function createAdminClient ({ url, token }: AdminApiOptions): CallOperation {
   const send = createSender(connect({
     url: `${url}/control/v1`,
     headers: { authorization: `Bearer ${token}` },
@@ -38,7 +38,7 @@ export function adminClient ({ url, token }: AdminApiOptions): CallOperation {
         body
       })
     } catch (error) {
-      throw error instanceof ClinigateError ? errorFor(error) : error
+      throw error instanceof ClinigateError ? toReadableError(error) : error
     }
   }
 }
@@ -46,11 +46,11 @@ export function adminClient ({ url, token }: AdminApiOptions): CallOperation {
 const unknownPath = new Failure('NOT_FOUND').message
 
 /** The error as the person at the terminal reads it. */
-function errorFor (error: ClinigateError): Error {
+function toReadableError (error: ClinigateError): Error {
   const { code, status, message, issues } = error
   if (code === 'NETWORK_ERROR') {
     return new Error(
-      `the control plane does not respond (${codeOf(error) ?? 'no connection'}); check CONTROL_URL and that the control plane is running`
+      `the control plane does not respond (${findErrorCode(error) ?? 'no connection'}); check CONTROL_URL and that the control plane is running`
     )
   }
   // A control plane names what it does not have. A gateway does not know the path.

@@ -2,11 +2,11 @@ import { InvalidArgumentError, type Command } from 'commander'
 import type { Backend } from '../../backends/backend.js'
 import { adopt } from '../ownership-scan/adopt.js'
 import { CriteriaRefused, readCriteria, type AdoptionCriteria } from '../ownership-scan/adopt-criteria.js'
-import { fetchSupportedTypes, typesOf, openForDatastore, type OpenedDatastore } from './datastore.js'
+import { fetchSupportedTypes, parseTypes, openForDatastore, type OpenedDatastore } from './datastore.js'
 import { ExitWithFindings, withControlStore, type CliContext } from './context.js'
-import { walkProgress } from './progress.js'
+import { createScanProgress } from './progress.js'
 import type { ScanIndex } from '../ownership-scan/scan-index.js'
-import { table, formatInteger } from './table.js'
+import { formatTable, formatInteger } from './table.js'
 
 interface Options {
   readonly tenant: string
@@ -31,16 +31,16 @@ export function addAdopt (program: Command, context: CliContext): void {
   const command = program.command('adopt').description('assign records without an owner to a tenant')
     .argument('<datastore>', 'name in the configuration, such as test or live')
     .requiredOption('--tenant <tenantId>', 'tenant that gets the records')
-    .option('--type <types>', 'comma-separated resource types', typesOf)
+    .option('--type <types>', 'comma-separated resource types', parseTypes)
     .option('--all-types', 'all types whose records can belong to a tenant')
-    .option('--search <search>', 'records that match a search, such as Patient?organization=Organization/7', searchOf)
+    .option('--search <search>', 'records that match a search, such as Patient?organization=Organization/7', parseSearch)
     .option('--dry-run', 'show what would be done without changing anything')
-    .option('--parallel <number>', 'concurrent writes, from 1 to 64; fewer while the datastore is busy', parallelOf, 4)
+    .option('--parallel <number>', 'concurrent writes, from 1 to 64; fewer while the datastore is busy', parseParallel, 4)
     .option('--json', 'print the summary as JSON')
     .addHelpText('after', help)
   command.action(async (name: string, options: Options) => {
-    const ways = [options.type, options.allTypes, options.search].filter(way => way !== undefined)
-    if (ways.length !== 1) {
+    const selections = [options.type, options.allTypes, options.search].filter(selection => selection !== undefined)
+    if (selections.length !== 1) {
       command.error('error: select records with one of --type, --all-types and --search', { exitCode: 2 })
     }
     await openForDatastore(command, { named: { name }, context }, opened => run(opened, options, context))
@@ -52,10 +52,10 @@ async function run (opened: OpenedDatastore, options: Options, context: CliConte
   const { config, backend, ledger } = opened
   await withControlStore(config, context, store => store.organizations.find(options.tenant))
   const { tenant: id, parallel, dryRun: isDryRun = false } = options
-  const progress = walkProgress({ stderr: streams.stderr })
+  const progress = createScanProgress({ stderr: streams.stderr })
   const show = (isComplete: boolean): void =>
     out(
-      (options.json ? adoptionJson : adoptionText)(ledger, {
+      (options.json ? formatAdoptionJson : formatAdoptionText)(ledger, {
         tenantId: id,
         datastore: backend.name,
         isDryRun,
@@ -63,7 +63,7 @@ async function run (opened: OpenedDatastore, options: Options, context: CliConte
       })
     )
   try {
-    const criteria = await requestedOf(options, backend)
+    const criteria = await resolveCriteria(options, backend)
     await adopt({
       backend,
       tenant: { id, system: config.tenantSystem },
@@ -75,7 +75,7 @@ async function run (opened: OpenedDatastore, options: Options, context: CliConte
     })
   } catch (error) {
     progress.end()
-    if (ledger.recordCounts().length > 0) show(false)
+    if (ledger.countRecords().length > 0) show(false)
     throw error
   }
   progress.end()
@@ -83,12 +83,12 @@ async function run (opened: OpenedDatastore, options: Options, context: CliConte
   if (hasFailed(ledger)) throw new ExitWithFindings()
 }
 
-async function requestedOf ({ type: types, search }: Options, backend: Backend): Promise<AdoptionCriteria[]> {
+async function resolveCriteria ({ type: types, search }: Options, backend: Backend): Promise<AdoptionCriteria[]> {
   if (search !== undefined) return [search]
   return (await fetchSupportedTypes(backend, types)).map(type => ({ type, criteria: [] }))
 }
 
-function searchOf (text: string): AdoptionCriteria {
+function parseSearch (text: string): AdoptionCriteria {
   try {
     return readCriteria(text)
   } catch (error) {
@@ -97,7 +97,7 @@ function searchOf (text: string): AdoptionCriteria {
   }
 }
 
-function parallelOf (text: string): number {
+function parseParallel (text: string): number {
   const number = /^\d{1,2}$/.test(text) ? Number(text) : 0
   if (number < 1 || number > 64) throw new InvalidArgumentError('Use a whole number from 1 to 64.')
   return number
@@ -108,7 +108,7 @@ const isFailed = (state: string): boolean => state.startsWith(failed)
 
 /** Whether a record could not be adopted. */
 function hasFailed (ledger: ScanIndex): boolean {
-  return ledger.recordCounts().some(({ state }) => isFailed(state))
+  return ledger.countRecords().some(({ state }) => isFailed(state))
 }
 
 /** Which run a report is about. */
@@ -120,15 +120,15 @@ interface AdoptionRun {
 }
 
 /** The summary for programs: one line of JSON. */
-function adoptionJson (ledger: ScanIndex, about: AdoptionRun): string {
+function formatAdoptionJson (ledger: ScanIndex, about: AdoptionRun): string {
   const types: Record<string, Record<string, number>> = {}
-  for (const [type, states] of statesByType(ledger)) types[type] = Object.fromEntries(states)
-  return `${JSON.stringify({ ...about, types, failures: failuresOf(ledger), references: referencesOf(ledger) })}\n`
+  for (const [type, states] of countStatesByType(ledger)) types[type] = Object.fromEntries(states)
+  return `${JSON.stringify({ ...about, types, failures: countFailures(ledger), references: countReferences(ledger) })}\n`
 }
 
-function statesByType (ledger: ScanIndex): Map<string, Map<string, number>> {
+function countStatesByType (ledger: ScanIndex): Map<string, Map<string, number>> {
   const types = new Map<string, Map<string, number>>()
-  for (const { type, state: full, count } of ledger.recordCounts()) {
+  for (const { type, state: full, count } of ledger.countRecords()) {
     const states = types.get(type) ?? new Map<string, number>()
     const state = isFailed(full) ? 'failed' : full
     types.set(type, states.set(state, (states.get(state) ?? 0) + count))
@@ -136,20 +136,20 @@ function statesByType (ledger: ScanIndex): Map<string, Map<string, number>> {
   return types
 }
 
-function failuresOf (ledger: ScanIndex): Record<string, number> {
-  return sums(
+function countFailures (ledger: ScanIndex): Record<string, number> {
+  return sumByName(
     ledger
-      .recordCounts()
+      .countRecords()
       .filter(({ state }) => isFailed(state))
       .map(({ state, count }) => [state.slice(failed.length), count])
   )
 }
 
-function referencesOf (ledger: ScanIndex): Record<string, number> {
-  return sums(ledger.faultCounts().map(({ state, count }) => [state, count]))
+function countReferences (ledger: ScanIndex): Record<string, number> {
+  return sumByName(ledger.countFaults().map(({ state, count }) => [state, count]))
 }
 
-function sums (counts: ReadonlyArray<readonly [string, number]>): Record<string, number> {
+function sumByName (counts: ReadonlyArray<readonly [string, number]>): Record<string, number> {
   const all: Record<string, number> = {}
   for (const [name, count] of counts) all[name] = (all[name] ?? 0) + count
   return all
@@ -167,24 +167,24 @@ const columns: Readonly<Record<string, string>> = {
 }
 
 /** The summary for people. */
-function adoptionText (ledger: ScanIndex, { tenantId, datastore, isDryRun, isComplete }: AdoptionRun): string {
-  const types = statesByType(ledger)
-  const shown = Object.keys(columns).filter(
+function formatAdoptionText (ledger: ScanIndex, { tenantId, datastore, isDryRun, isComplete }: AdoptionRun): string {
+  const types = countStatesByType(ledger)
+  const visibleStates = Object.keys(columns).filter(
     state => state === 'adopted' || [...types.values()].some(states => states.has(state))
   )
   const rows = [...types].map(([type, states]): [string, ...number[]] => [
     type,
-    ...shown.map(state => states.get(state) ?? 0)
+    ...visibleStates.map(state => states.get(state) ?? 0)
   ])
   const adopted = rows.reduce((sum, [, count = 0]) => sum + count, 0)
   const what = `${formatInteger(adopted)} records ${isDryRun ? 'would be' : 'were'} adopted for ${tenantId}${isComplete ? '' : ', then the run ended early; run the same command again to continue'}.\n`
-  const failures = Object.entries(failuresOf(ledger)).map(
+  const failures = Object.entries(countFailures(ledger)).map(
     ([reason, count]) => `  ${formatInteger(count)}  ${reason}\n`
   )
-  const references = Object.values(referencesOf(ledger)).reduce((sum, count) => sum + count, 0)
+  const references = Object.values(countReferences(ledger)).reduce((sum, count) => sum + count, 0)
   return [
     what,
-    rows.length === 0 ? '' : `\n${table(['type', ...shown.map(state => columns[state]!)], rows)}`,
+    rows.length === 0 ? '' : `\n${formatTable(['type', ...visibleStates.map(state => columns[state]!)], rows)}`,
     failures.length === 0 ? '' : `\nNot adopted:\n${failures.join('')}`,
     references === 0
       ? ''

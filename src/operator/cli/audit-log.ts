@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs'
 import { InvalidArgumentError, type Command } from 'commander'
-import { filesOf, verify, type VerificationResult } from '../../observability/audit-log/chain.js'
+import { listLogFiles, verify, type VerificationResult } from '../../observability/audit-log/chain.js'
 import { ExitWithFindings, type CliContext } from './context.js'
 
 const help = `
@@ -20,17 +20,17 @@ export function addAuditLog (program: Command, { out }: CliContext): void {
     .command('verify')
     .description('find the first line of an access audit log that was changed, removed or added')
     .argument('<file>', 'path of the log, as in auditLog.file')
-    .option('--known <number:hash>', 'a line that the log must contain, as printed by an earlier check', lineOf)
+    .option('--known <number:hash>', 'a line that the log must contain, as printed by an earlier check', parseKnownLine)
     .addHelpText('after', help)
     .action(async (file: string, { known }: { readonly known?: string }) => {
       const verdict = await verify(requireFiles(file), known)
-      out(`${JSON.stringify(shownOf(verdict))}\n`)
+      out(`${JSON.stringify(toReport(verdict))}\n`)
       if (verdict.broken !== undefined || verdict.isKnownMissing) throw new ExitWithFindings()
     })
 }
 
 /** Rejects text that is not a line, which would otherwise be reported as missing from the log. */
-function lineOf (text: string): string {
+function parseKnownLine (text: string): string {
   if (!/^\d{1,15}:[0-9a-f]{64}$/.test(text)) {
     throw new InvalidArgumentError(
       'Use a line number, a colon and a hash of 64 characters, as in "last" of an earlier check.'
@@ -40,7 +40,7 @@ function lineOf (text: string): string {
 }
 
 function requireFiles (file: string): string[] {
-  const files = filesOf(file)
+  const files = listLogFiles(file)
   if (files.length === 0) throw new Error('no such file, and no rotated one either; use the path in auditLog.file')
   if (files.includes(file) && statSync(file).isDirectory()) {
     throw new Error('it is a directory; use the path of the file, as in auditLog.file')
@@ -48,7 +48,7 @@ function requireFiles (file: string): string[] {
   return files
 }
 
-function shownOf ({ lines, first, last, broken, isKnownMissing }: VerificationResult) {
+function toReport ({ lines, first, last, broken, isKnownMissing }: VerificationResult) {
   return {
     status: broken !== undefined ? 'broken' : isKnownMissing ? 'shortened' : 'whole',
     lines,

@@ -1,10 +1,10 @@
 import { InvalidArgumentError, type Command } from 'commander'
 import { audit, referenceFindings, tagFindings, type AuditResult } from '../ownership-scan/audit.js'
-import { fetchSupportedTypes, typesOf, onDatastore } from './datastore.js'
+import { fetchSupportedTypes, parseTypes, addDatastoreAction } from './datastore.js'
 import { ExitWithFindings, type CliContext } from './context.js'
-import { walkProgress } from './progress.js'
+import { createScanProgress } from './progress.js'
 import type { ScanIndex } from '../ownership-scan/scan-index.js'
-import { table, formatInteger } from './table.js'
+import { formatTable, formatInteger } from './table.js'
 
 interface Options {
   readonly url?: string
@@ -33,24 +33,24 @@ Exit codes: 0 no findings, 1 findings, 2 invalid command or datastore failure.
 export function addAudit (program: Command, context: CliContext): void {
   const command = program.command('audit')
     .description('find records without exactly one tenant, and references across tenants')
-  onDatastore<Options>(command, context, async ({ config: { tenantSystem }, backend, ledger }, options) => {
-    const progress = walkProgress(context.streams)
+  addDatastoreAction<Options>(command, context, async ({ config: { tenantSystem }, backend, ledger }, options) => {
+    const progress = createScanProgress(context.streams)
     const types = options.type && await fetchSupportedTypes(backend, options.type)
     const audited = await audit({ backend, tenantSystem, types, ledger, onProgress: progress.show })
       .finally(progress.end)
     const report = options.json
-      ? auditJson(ledger, audited, backend.name)
-      : auditText(ledger, audited, options.limit)
+      ? formatAuditJson(ledger, audited, backend.name)
+      : formatAuditText(ledger, audited, options.limit)
     for (const text of report) context.out(text)
     if (hasFindings(ledger)) throw new ExitWithFindings()
   })
-    .option('--type <types>', 'comma-separated resource types (default: all)', typesOf)
+    .option('--type <types>', 'comma-separated resource types (default: all)', parseTypes)
     .option('--json', 'print each finding as one line of JSON, and a summary as the last line')
-    .option('--limit <number>', 'maximum number of findings in the text report', natural, 20)
+    .option('--limit <number>', 'maximum number of findings in the text report', parseNaturalNumber, 20)
     .addHelpText('after', help)
 }
 
-function natural (text: string): number {
+function parseNaturalNumber (text: string): number {
   if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError('Use a whole number.')
   return Number(text)
 }
@@ -59,58 +59,60 @@ const findings: readonly string[] = [...tagFindings, ...referenceFindings]
 
 /** Whether anything is wrong. */
 function hasFindings (ledger: ScanIndex): boolean {
-  return countsOf(ledger).some(({ isFinding }) => isFinding)
+  return listCounts(ledger).some(({ isFinding }) => isFinding)
 }
 
-function countsOf (ledger: ScanIndex): Array<{ type: string, state: string, count: number, isFinding: boolean }> {
-  return [...ledger.recordCounts(), ...ledger.faultCounts()].map(count => ({
+function listCounts (ledger: ScanIndex): Array<{ type: string, state: string, count: number, isFinding: boolean }> {
+  return [...ledger.countRecords(), ...ledger.countFaults()].map(count => ({
     ...count,
     isFinding: findings.includes(count.state)
   }))
 }
 
 /** The findings for programs, a line of JSON each, then the summary. */
-function * auditJson (
+function * formatAuditJson (
   ledger: ScanIndex, { records, shared }: AuditResult, datastore: string
 ): Generator<string> {
-  for (const { type, id, state: finding } of ledger.records(tagFindings)) yield line({ finding, type, id })
-  for (const { source, finding, tenantId, path, target, targetTenantId } of ledger.faults()) {
+  for (const { type, id, state: finding } of ledger.listRecords(tagFindings)) {
+    yield formatJsonLine({ finding, type, id })
+  }
+  for (const { source, finding, tenantId, path, target, targetTenantId } of ledger.listFaults()) {
     const [type, id] = source.split('/')
-    yield line({ finding, type, id, tenantId, path, target, targetTenantId })
+    yield formatJsonLine({ finding, type, id, tenantId, path, target, targetTenantId })
   }
   const types: Record<string, Record<string, number>> = {}
-  for (const { type, state, count } of countsOf(ledger)) (types[type] ??= {})[state] = count
-  yield line({ summary: { datastore, records, findings: totals(ledger), types, shared } })
+  for (const { type, state, count } of listCounts(ledger)) (types[type] ??= {})[state] = count
+  yield formatJsonLine({ summary: { datastore, records, findings: countFindings(ledger), types, shared } })
 }
 
-const line = (value: unknown): string => `${JSON.stringify(value)}\n`
+const formatJsonLine = (value: unknown): string => `${JSON.stringify(value)}\n`
 
-function totals (ledger: ScanIndex): Record<string, number> {
+function countFindings (ledger: ScanIndex): Record<string, number> {
   const sums: Record<string, number> = {}
-  for (const { state, count, isFinding } of countsOf(ledger)) if (isFinding) sums[state] = (sums[state] ?? 0) + count
+  for (const { state, count, isFinding } of listCounts(ledger)) if (isFinding) sums[state] = (sums[state] ?? 0) + count
   return sums
 }
 
 /** The report for people, with the first findings. */
-function * auditText (ledger: ScanIndex, { records, shared }: AuditResult, limit: number): Generator<string> {
-  const sums = totals(ledger)
+function * formatAuditText (ledger: ScanIndex, { records, shared }: AuditResult, limit: number): Generator<string> {
+  const sums = countFindings(ledger)
   const total = Object.values(sums).reduce((sum, count) => sum + count, 0)
   yield `${formatInteger(records)} records were read; ${total === 0 ? 'no findings' : `${formatInteger(total)} findings`}.\n`
-  if (records > 0) yield `\n${tableOf(ledger, Object.keys(sums))}`
-  yield * notes(ledger, shared)
+  if (records > 0) yield `\n${formatFindingsTable(ledger, Object.keys(sums))}`
+  yield * formatNotes(ledger, shared)
   if (total === 0 || limit === 0) return
   yield `\nFindings${total > limit ? ` (the first ${formatInteger(limit)}; --limit shows more, --json all)` : ''}:\n`
-  let shown = 0
-  for (const text of findingLines(ledger)) {
-    if (shown++ === limit) return
+  let printed = 0
+  for (const text of formatFindings(ledger)) {
+    if (printed++ === limit) return
     yield text
   }
 }
 
-function tableOf (ledger: ScanIndex, found: readonly string[]): string {
-  const shown = findings.filter(finding => found.includes(finding))
+function formatFindingsTable (ledger: ScanIndex, found: readonly string[]): string {
+  const visibleFindings = findings.filter(finding => found.includes(finding))
   const byType = new Map<string, Map<string, number>>()
-  for (const { type, state, count } of countsOf(ledger)) {
+  for (const { type, state, count } of listCounts(ledger)) {
     byType.set(type, (byType.get(type) ?? new Map()).set(state, count))
   }
   const rows = [...byType]
@@ -119,14 +121,14 @@ function tableOf (ledger: ScanIndex, found: readonly string[]): string {
       const all = [...counts]
         .filter(([state]) => !referenceFindings.some(finding => finding === state))
         .reduce((sum, [, count]) => sum + count, 0)
-      return [type, all, ...shown.map(finding => counts.get(finding) ?? 0)]
+      return [type, all, ...visibleFindings.map(finding => counts.get(finding) ?? 0)]
     })
-  return table(['type', 'records', ...shown], rows)
+  return formatTable(['type', 'records', ...visibleFindings], rows)
 }
 
-function * notes (ledger: ScanIndex, shared: AuditResult['shared']): Generator<string> {
+function * formatNotes (ledger: ScanIndex, shared: AuditResult['shared']): Generator<string> {
   const files = ledger
-    .recordCounts()
+    .countRecords()
     .filter(({ state }) => state === 'export-file')
     .reduce((sum, { count }) => sum + count, 0)
   if (files > 0) {
@@ -136,10 +138,10 @@ function * notes (ledger: ScanIndex, shared: AuditResult['shared']): Generator<s
   if (kinds.length > 0) yield `\nNot checked, because these types cannot belong to one tenant: ${kinds.join(', ')}.\n`
 }
 
-function * findingLines (ledger: ScanIndex): Generator<string> {
+function * formatFindings (ledger: ScanIndex): Generator<string> {
   const width = Math.max(...findings.map(({ length }) => length))
-  for (const { type, id, state } of ledger.records(tagFindings)) yield `  ${state.padEnd(width)}  ${type}/${id}\n`
-  for (const { finding, source, path, target } of ledger.faults()) {
+  for (const { type, id, state } of ledger.listRecords(tagFindings)) yield `  ${state.padEnd(width)}  ${type}/${id}\n`
+  for (const { finding, source, path, target } of ledger.listFaults()) {
     yield `  ${finding.padEnd(width)}  ${source}  ${path}${target === undefined ? '' : ` → ${target}`}\n`
   }
 }

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import type { Command } from 'commander'
 import { loadConfig } from '../../config/load.js'
-import { controlDatabaseUrl } from '../../config/secrets.js'
+import { readControlDatabaseUrl } from '../../config/secrets.js'
 import { backUpSqlite } from '../../control-plane/store/database/backup.js'
 import { ControlError } from '../../control-plane/store/control-error.js'
 import type { CliContext } from './context.js'
@@ -22,7 +22,7 @@ export function addBackup (program: Command, { environment, now, out }: CliConte
     .requiredOption('--to <directory>', 'where to write the copy, which only its owner can read')
     .action(async ({ to }: { to: string }) => {
       const config = loadConfig(environment)
-      if (controlDatabaseUrl(config, environment) !== undefined) {
+      if (readControlDatabaseUrl(config, environment) !== undefined) {
         throw new ControlError('invalid', 'The control database is PostgreSQL. Use (umask 077; pg_dump …).')
       }
       const file = await backUpSqlite(join(config.dataDirectory, 'control.db'), to, now())

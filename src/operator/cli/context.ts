@@ -1,13 +1,13 @@
 import { join } from 'node:path'
 import type { Config } from '../../config/schema.js'
-import { controlDatabaseUrl } from '../../config/secrets.js'
+import { readControlDatabaseUrl } from '../../config/secrets.js'
 import { loadConfig } from '../../config/load.js'
-import { controlServiceFor } from '../../control-plane/store/desk.js'
-import { knownPlans } from '../../control-plane/store/organizations.js'
+import { createControlService } from '../../control-plane/store/desk.js'
+import { toKnownPlans } from '../../control-plane/store/organizations.js'
 import { ControlError } from '../../control-plane/store/control-error.js'
 import { openControlStore, type ControlStore } from '../../control-plane/store/store.js'
-import { openedFile } from '../../bootstrap/startup-errors.js'
-import { adminClient, type AdminApiOptions, type CallOperation } from './admin-client.js'
+import { openDataFile } from '../../bootstrap/startup-errors.js'
+import { createAdminClient, type AdminApiOptions, type CallOperation } from './admin-client.js'
 
 /** The environment in which a command runs. */
 export interface CliContext {
@@ -45,13 +45,13 @@ export interface Control {
  * The operations of the management API: by an operator's control service on the store that the configuration names or,
  * with a URL, at the control plane there with the token in CONTROL_TOKEN.
  */
-export function controlIn (context: CliContext, urlOption: () => string | undefined): Control {
+export function createControl (context: CliContext, urlOption: () => string | undefined): Control {
   const { environment, user, out } = context
   const withControlPlane: Control['work'] = async work => {
     const url = urlOption() ?? environment.CONTROL_URL
-    if (url) return await work(adminClient(getPosition(url, environment)))
+    if (url) return await work(createAdminClient(requireAdminApiOptions(url, environment)))
     return await withControlStore(loadConfig(environment), context, async store => {
-      const service = controlServiceFor(store, { name: `cli:${user}`, role: 'operator' })
+      const service = createControlService(store, { name: `cli:${user}`, role: 'operator' })
       return await work(({ run }, ids, ...[body]) => run(service, { ids, query: {}, body: body! }))
     })
   }
@@ -64,7 +64,7 @@ export function controlIn (context: CliContext, urlOption: () => string | undefi
   }
 }
 
-function getPosition (url: string, { CONTROL_TOKEN: token }: CliContext['environment']): AdminApiOptions {
+function requireAdminApiOptions (url: string, { CONTROL_TOKEN: token }: CliContext['environment']): AdminApiOptions {
   if (!URL.canParse(url) || !/^https?:\/\/[^?#@]+$/.test(url)) {
     throw new ControlError('invalid', 'The URL of the control plane must have the form https://control.example.org.')
   }
@@ -89,9 +89,9 @@ export async function withControlStore<T> (
   { environment, now }: CliContext,
   work: (store: ControlStore) => Promise<T>
 ): Promise<T> {
-  const url = controlDatabaseUrl(config, environment)
-  const store = await openedFile(join(config.dataDirectory, 'control.db'), file =>
-    openControlStore({ file, url, ...knownPlans(config.plans), now })
+  const url = readControlDatabaseUrl(config, environment)
+  const store = await openDataFile(join(config.dataDirectory, 'control.db'), file =>
+    openControlStore({ file, url, ...toKnownPlans(config.plans), now })
   )
   try {
     return await work(store)

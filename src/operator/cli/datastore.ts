@@ -6,12 +6,12 @@ import { loadConfig } from '../../config/load.js'
 import type { Config } from '../../config/schema.js'
 import { DatabaseUnavailable, ControlError } from '../../control-plane/store/control-error.js'
 import { Failure } from '../../envelope/failures.js'
-import { suggestion } from '../../envelope/nearest.js'
+import { formatSuggestion } from '../../envelope/nearest.js'
 import { Disposables } from '../../bootstrap/parts.js'
-import { datastoreNames, isSandbox, openDatastore, sandboxFile } from '../../bootstrap/datastores.js'
+import { listDatastoreNames, isSandbox, openDatastore, getSandboxFile } from '../../bootstrap/datastores.js'
 import { isTenantType, resourceTypes } from '../../fhir/resource-types.js'
 import { ScanIndex } from '../ownership-scan/scan-index.js'
-import { supportedTypes } from '../../tenant-guard/served-types.js'
+import { discoverServedTypes } from '../../tenant-guard/served-types.js'
 import { withRetry } from '../../tenant-guard/retry.js'
 import { ExitWithFindings, Interrupted, type CliContext } from './context.js'
 
@@ -40,8 +40,8 @@ export async function openForDatastore (
     const config = loadConfig(environment)
     const backend =
       'url' in named
-        ? closers.add(atUrl(command, named.url))
-        : await openDatastore(config, knownName(command, config, named.name), { environment, now, closers })
+        ? closers.add(createUrlBackend(command, named.url))
+        : await openDatastore(config, requireKnownName(command, config, named.name), { environment, now, closers })
     await work({ config, backend, ledger: closers.add(new ScanIndex()) })
   } catch (error) {
     if (error instanceof ExitWithFindings || error instanceof Interrupted || error instanceof CommanderError) {
@@ -57,7 +57,7 @@ export async function openForDatastore (
  * Has a command do its work on the datastore that its argument names, or on the server at `--url`.
  * @returns the command, for its own options
  */
-export function onDatastore<Options extends { readonly url?: string }> (
+export function addDatastoreAction<Options extends { readonly url?: string }> (
   command: Command,
   context: CliContext,
   work: (opened: OpenedDatastore, options: Options) => Promise<void>
@@ -75,7 +75,7 @@ export function onDatastore<Options extends { readonly url?: string }> (
     })
 }
 
-function atUrl (command: Command, url: string): HttpBackend {
+function createUrlBackend (command: Command, url: string): HttpBackend {
   try {
     return new HttpBackend({ name: 'url', baseUrl: url })
   } catch (error) {
@@ -83,15 +83,15 @@ function atUrl (command: Command, url: string): HttpBackend {
   }
 }
 
-function knownName (command: Command, config: Config, name: string): string {
-  const names = datastoreNames(config)
+function requireKnownName (command: Command, config: Config, name: string): string {
+  const names = listDatastoreNames(config)
   if (!names.includes(name)) {
     command.error(
-      `error: no datastore has this name${suggestion(name, names, '.')} The configuration has: ${names.join(', ')}.`,
+      `error: no datastore has this name${formatSuggestion(name, names, '.')} The configuration has: ${names.join(', ')}.`,
       { exitCode: 2 }
     )
   }
-  if (isSandbox(config, name) && !existsSync(sandboxFile(config, name))) {
+  if (isSandbox(config, name) && !existsSync(getSandboxFile(config, name))) {
     command.error(
       `error: the datastore ${name} has no URL and its sandbox is empty; is CLINIGATE_DATA the gateway's data directory?`,
       { exitCode: 2 }
@@ -122,13 +122,13 @@ const texts: Partial<Record<Failure['code'], string>> = {
 }
 
 /** Reads `Patient,Observation`. @throws {InvalidArgumentError} for a type that tenants cannot have records of */
-export function typesOf (text: string): string[] {
+export function parseTypes (text: string): string[] {
   return text.split(',').map(type => {
     if (isTenantType(type)) return type
     if (resourceTypes.has(type)) {
       throw new InvalidArgumentError(`Records of the type ${type} cannot belong to one tenant.`)
     }
-    throw new InvalidArgumentError(`FHIR R4 has no such resource type${suggestion(type, [...resourceTypes])}`)
+    throw new InvalidArgumentError(`FHIR R4 has no such resource type${formatSuggestion(type, [...resourceTypes])}`)
   })
 }
 
@@ -137,7 +137,7 @@ export function typesOf (text: string): string[] {
  * records of.
  */
 export async function fetchSupportedTypes (backend: Backend, types: readonly string[] | undefined): Promise<string[]> {
-  const { tenant } = await supportedTypes(withRetry(backend))
+  const { tenant } = await discoverServedTypes(withRetry(backend))
   const missing = types?.find(type => !tenant.includes(type))
   if (missing !== undefined) throw new Error(`the datastore does not support the type ${missing}`)
   return tenant.filter(type => types?.includes(type) ?? true)

@@ -4,9 +4,9 @@ import type { Command } from 'commander'
 import type { Backend } from '../../backends/backend.js'
 import { HttpBackend } from '../../backends/http-backend.js'
 import type { Config } from '../../config/schema.js'
-import { runChecks, leftoverText, type Examination, type Finding, type State } from '../server-check/examine.js'
-import { untilSigint } from './bulk/errors.js'
-import { onDatastore } from './datastore.js'
+import { runChecks, formatLeftovers, type Examination, type Finding, type State } from '../server-check/examine.js'
+import { runUntilInterrupted } from './bulk/errors.js'
+import { addDatastoreAction } from './datastore.js'
 import { ExitWithFindings, Interrupted, type CliContext } from './context.js'
 
 interface Options { readonly url?: string, readonly json?: true }
@@ -28,8 +28,8 @@ Exit codes: 0 nothing blocks, 1 something blocks or a record could not be delete
 /** Adds the command that tests whether a datastore does what the gateway relies on. */
 export function addDoctor (program: Command, context: CliContext): void {
   const command = program.command('doctor').description('test whether a datastore supports what the gateway relies on')
-  onDatastore<Options>(command, context, ({ config, backend }, options) => untilSigint(async signal => {
-    const anonymous = withoutCredential(config, backend)
+  addDatastoreAction<Options>(command, context, ({ config, backend }, options) => runUntilInterrupted(async signal => {
+    const anonymous = createAnonymousBackend(config, backend)
     const examined = await runChecks({
       backend,
       anonymous,
@@ -38,7 +38,9 @@ export function addDoctor (program: Command, context: CliContext): void {
       signal
     }).finally(() => anonymous.close())
     const capabilities = { ...examined, datastore: backend.name }
-    for (const text of options.json ? [doctorJson(capabilities)] : doctorText(capabilities)) context.out(text)
+    for (const text of options.json ? [formatDoctorJson(capabilities)] : formatDoctorText(capabilities)) {
+      context.out(text)
+    }
     if (signal.aborted) throw new Interrupted()
     if (isBlocked(examined) || examined.left.length > 0) throw new ExitWithFindings()
   }))
@@ -47,7 +49,7 @@ export function addDoctor (program: Command, context: CliContext): void {
 }
 
 /** A client of the same server without credentials. */
-function withoutCredential ({ datastores }: Config, { name, baseUrl }: Backend): HttpBackend {
+function createAnonymousBackend ({ datastores }: Config, { name, baseUrl }: Backend): HttpBackend {
   const caFile = Object.hasOwn(datastores, name) ? datastores[name]!.caFile : undefined
   return new HttpBackend({ name, baseUrl, ...caFile !== undefined && { ca: readFileSync(caFile, 'utf8') } })
 }
@@ -64,28 +66,28 @@ const isBlocked = ({ findings }: Pick<Examination, 'findings'>): boolean =>
   findings.some(({ state }) => state === 'blocks')
 
 /** The report for programs: one object on one line. */
-function doctorJson ({ datastore, capabilities, findings, stored, left }: Examined): string {
+function formatDoctorJson ({ datastore, capabilities, findings, stored, left }: Examined): string {
   const { software, fhirVersion } = capabilities ?? {}
-  return `${JSON.stringify({ datastore, software, fhirVersion, blocks: isBlocked({ findings }), counts: countsOf(findings), findings, records: { stored, left } })}\n`
+  return `${JSON.stringify({ datastore, software, fhirVersion, blocks: isBlocked({ findings }), counts: countByState(findings), findings, records: { stored, left } })}\n`
 }
 
-function countsOf (findings: readonly Finding[]): Partial<Record<State, number>> {
+function countByState (findings: readonly Finding[]): Partial<Record<State, number>> {
   return Object.fromEntries(states.map(state => [state, findings.filter(finding => finding.state === state).length]))
 }
 
 /** The report for people: first the passed checks, then the others with their remedies. */
-function * doctorText ({ datastore, capabilities, findings, stored, left }: Examined): Generator<string> {
+function * formatDoctorText ({ datastore, capabilities, findings, stored, left }: Examined): Generator<string> {
   const { software, fhirVersion } = capabilities ?? {}
   yield `${[`Datastore ${datastore}`, software, fhirVersion && `FHIR ${fhirVersion}`].filter(part => part !== undefined).join(', ')}\n\n`
   for (const finding of [...findings].sort((one, other) => states.indexOf(other.state) - states.indexOf(one.state))) {
-    yield * lines(finding)
+    yield * formatFinding(finding)
   }
-  yield `\n${summary(findings)}\n`
+  yield `\n${formatSummary(findings)}\n`
   if (stored > 0 && left.length === 0) yield `The ${stored} test records were deleted.\n`
-  if (left.length > 0) yield `${leftoverText(left)}\n`
+  if (left.length > 0) yield `${formatLeftovers(left)}\n`
 }
 
-function * lines ({ state, name, title, detail, gateway, change }: Finding): Generator<string> {
+function * formatFinding ({ state, name, title, detail, gateway, change }: Finding): Generator<string> {
   yield `${state.padEnd(width)}  ${title}  [${name}]\n`
   const indent = ' '.repeat(width + 2)
   if (detail !== undefined) yield `${indent}seen:    ${detail}\n`
@@ -103,8 +105,8 @@ const labels: Readonly<Record<State, string>> = {
   unclear: 'unclear'
 }
 
-function summary (findings: readonly Finding[]): string {
-  const counts = countsOf(findings)
+function formatSummary (findings: readonly Finding[]): string {
+  const counts = countByState(findings)
   const parts = [...states]
     .reverse()
     .filter(state => counts[state]! > 0)

@@ -17,7 +17,7 @@ try {
   const { run } = await import('./run.js')
   process.exitCode = await run(process.argv.slice(2), {
     environment: process.env,
-    user: userName(),
+    user: getUserName(),
     now: () => new Date(),
     out: text => process.stdout.write(text),
     err: text => process.stderr.write(text),
@@ -28,7 +28,7 @@ try {
   process.exitCode = 1
 }
 
-function userName (): string {
+function getUserName (): string {
   try {
     return userInfo().username
   } catch {

@@ -17,7 +17,7 @@ export function addOrgs (program: Command, { print }: Control): void {
     .description('create an organization and print its tenant id')
     .requiredOption('--name <name>', 'display name')
     .requiredOption('--plan <plan>', 'a plan from the configuration, such as sandbox or pro')
-    .addOption(overage('; on by default if the plan has it'))
+    .addOption(createOverageOption('; on by default if the plan has it'))
     .option(
       '--datastore <name>',
       "its own datastore for live data, as named in the gateways' configuration; only on the plan enterprise"
@@ -39,7 +39,7 @@ export function addOrgs (program: Command, { print }: Control): void {
     .argument('<tenantId>')
     .option('--name <name>', 'new display name')
     .option('--plan <plan>', 'new plan')
-    .addOption(overage())
+    .addOption(createOverageOption())
     .option('--datastore <name>', 'its own datastore; an empty name removes it')
     .action((tenantId: string, { name, plan, overage, datastore }: Partial<OrganizationOptions>) =>
       print(call =>
@@ -55,7 +55,7 @@ export function addOrgs (program: Command, { print }: Control): void {
     .action(() => print(call => call(organizationOperations.listOrganizations, {})))
 }
 
-function overage (unlessSpecified = ''): Option {
+function createOverageOption (unlessSpecified = ''): Option {
   return new Option(
     '--overage <on|off>',
     `whether live requests beyond the monthly quota are served and billed${unlessSpecified}`

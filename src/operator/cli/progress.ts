@@ -1,6 +1,6 @@
 import type { Writable } from 'node:stream'
 import { SingleBar } from 'cli-progress'
-import type { WalkProgress } from '../ownership-scan/audit.js'
+import type { ScanProgress } from '../ownership-scan/audit.js'
 import type { Streams } from './context.js'
 
 /** How far something is. */
@@ -18,7 +18,7 @@ export interface ProgressDisplay<T = Progress> {
 }
 
 /** A bar on a terminal. @param format as cli-progress has it, with `{text}` for the text */
-export function terminalBar (stream: Writable, format: string): ProgressDisplay {
+export function createTerminalBar (stream: Writable, format: string): ProgressDisplay {
   const bar = new SingleBar({
     stream: stream as NodeJS.WritableStream,
     format,
@@ -30,25 +30,25 @@ export function terminalBar (stream: Writable, format: string): ProgressDisplay 
     linewrap: true,
     gracefulExit: false
   })
-  let isShown = false
+  let isStarted = false
   return {
     show: ({ done, total = 0, text }) => {
-      if (!isShown) bar.start(total, done, { text })
-      isShown = true
+      if (!isStarted) bar.start(total, done, { text })
+      isStarted = true
       bar.setTotal(total)
       bar.update(Math.min(done, total), { text })
     },
     end: () => {
-      if (isShown) bar.stop()
-      isShown = false
+      if (isStarted) bar.stop()
+      isStarted = false
     }
   }
 }
 
 /** A bar that grows with the records that a scan read; shows nothing where standard error is not a terminal. */
-export function walkProgress ({ stderr }: Pick<Streams, 'stderr'>): ProgressDisplay<WalkProgress> {
+export function createScanProgress ({ stderr }: Pick<Streams, 'stderr'>): ProgressDisplay<ScanProgress> {
   if (stderr.isTTY !== true) return { show: () => {}, end: () => {} }
-  const { show, end } = terminalBar(stderr, '[{bar}] {percentage}% | {value} of {total} records | {text}')
+  const { show, end } = createTerminalBar(stderr, '[{bar}] {percentage}% | {value} of {total} records | {text}')
   // The count from before the scan is exceeded when records are seen twice or added meanwhile.
   return { show: ({ seen, total, type }) => show({ done: seen, total: Math.max(total, seen), text: type }), end }
 }

@@ -14,7 +14,7 @@ import { addKeys } from './keys.js'
 import { addOperators } from './operators.js'
 import { addOrgs } from './orgs.js'
 import { addStart } from './start.js'
-import { controlIn, ExitWithFindings, Interrupted, type CliContext } from './context.js'
+import { createControl, ExitWithFindings, Interrupted, type CliContext } from './context.js'
 import { addTokens } from './tokens.js'
 import { addUsage } from './usage.js'
 import { addValidate } from './validate/command.js'
@@ -33,7 +33,7 @@ export async function run (args: readonly string[], context: CliContext): Promis
     )
     .configureOutput({ writeOut: context.out, writeErr: context.err })
     .exitOverride()
-  const control = controlIn(context, () => program.opts<{ controlUrl?: string }>().controlUrl)
+  const control = createControl(context, () => program.opts<{ controlUrl?: string }>().controlUrl)
   addStart(program, context)
   addOrgs(program, control)
   addKeys(program, control)

@@ -1,5 +1,5 @@
 /** Rows as columns for people: the first one to the left, the others, which are numbers, to the right. */
-export function table (head: readonly string[], rows: ReadonlyArray<readonly [string, ...number[]]>): string {
+export function formatTable (head: readonly string[], rows: ReadonlyArray<readonly [string, ...number[]]>): string {
   const texts = [head, ...rows.map(([name, ...numbers]) => [name, ...numbers.map(formatInteger)])]
   const widths = head.map((_, at) => Math.max(...texts.map(row => row[at]!.length)))
   return (

@@ -38,7 +38,7 @@ export function addTokens (program: Command, { print }: Control): void {
     .action(({ role, name, tenant, expires }: TokenOptions, command: Command) => {
       requireTenantThatFits({ role, tenant }, command)
       return print(async call => {
-        const { ids, createToken } = tokensOf(tenant)
+        const { ids, createToken } = getTokenOperations(tenant)
         const { tokenId, secret } = await call(createToken, ids, { role, name, expiresAt: expires?.toISOString() })
         return { tokenId, secret }
       })
@@ -46,7 +46,7 @@ export function addTokens (program: Command, { print }: Control): void {
   tokens.command('list').description('print tokens, without secrets')
     .option('--tenant <tenantId>', 'only those of an organization (default: those of operators and gateways)')
     .action(({ tenant }: { tenant?: string }) => print(call => {
-      const { ids, listTokens } = tokensOf(tenant)
+      const { ids, listTokens } = getTokenOperations(tenant)
       return call(listTokens, ids)
     }))
   tokens.command('revoke').description('revoke a token immediately and permanently')
@@ -57,7 +57,7 @@ export function addTokens (program: Command, { print }: Control): void {
 }
 
 /** The operations on the tokens of an organization, or of those that belong to none. */
-function tokensOf (tenantId: string | undefined) {
+function getTokenOperations (tenantId: string | undefined) {
   const ids: Readonly<Record<string, string>> = tenantId === undefined ? {} : { tenantId }
   return { ids, ...tenantId === undefined ? operators : organizationPeople }
 }

@@ -3,12 +3,12 @@ import { join } from 'node:path'
 import { createHash } from 'node:crypto'
 import { Option, type Command } from 'commander'
 import { organizationOperations, recordOperations } from '../../control-plane/admin-api/operations.js'
-import { billCsv } from '../../control-plane/store/bill.js'
-import { writerDirectories } from '../../bootstrap/own-config.js'
+import { formatBillCsv } from '../../control-plane/store/bill.js'
+import { listWriterDirectories } from '../../bootstrap/own-config.js'
 import { loadConfig } from '../../config/load.js'
-import { ledgerLines, ledgerTotals } from '../../limits/usage-ledger/file.js'
-import { hourOf } from '../../limits/usage-ledger/tally.js'
-import { monthOf } from '../../limits/month.js'
+import { readLedgerLines, readLedgerTotals } from '../../limits/usage-ledger/file.js'
+import { toHour } from '../../limits/usage-ledger/tally.js'
+import { toMonth } from '../../limits/month.js'
 import type { UsageLine } from '../../limits/usage.js'
 import { ExitWithFindings, type Control, type CliContext } from './context.js'
 import { parseDuration, parseMonth, parseTime } from './times.js'
@@ -29,22 +29,25 @@ export function addUsage (program: Command, control: Control, context: CliContex
     .requiredOption('--tenant <tenantId>', 'the organization')
     .requiredOption('--month <month>', 'such as 2030-01, in UTC', parseMonth)
     .option('--csv', 'print CSV for a spreadsheet instead of JSON')
-    .action(({ tenant: tenantId, month, csv }: BillOptions) => csv
-      ? control.work(async call => context.out(billCsv(await call(recordOperations.readBill, { tenantId, month }))))
-      : control.print(call => call(recordOperations.readBill, { tenantId, month })))
+    .action(({ tenant: tenantId, month, csv }: BillOptions) => {
+      const bill = { tenantId, month }
+      return csv
+        ? control.work(async call => context.out(formatBillCsv(await call(recordOperations.readBill, bill))))
+        : control.print(call => call(recordOperations.readBill, bill))
+    })
   usage
     .command('recompute')
     .description("recompute a month from the gateways' ledgers, and compare it with the control plane")
     .requiredOption('--month <month>', 'such as 2030-01, in UTC', parseMonth)
     .option('--ledger <file...>', 'the ledgers of all gateways (default: usage.db in the data directory)')
     .action(async ({ month, ledger }: RecomputeOptions) => {
-      const files = ledgerFiles(ledger, context)
-      const own = sums(
-        files.flatMap(file => linesIn(file)),
+      const files = listLedgerFiles(ledger, context)
+      const own = sumByOrganization(
+        files.flatMap(file => readUsageLines(file)),
         month
       )
-      const unsent = sums(
-        files.flatMap(file => linesIn(file, 'unsent')),
+      const unsent = sumByOrganization(
+        files.flatMap(file => readUsageLines(file, 'unsent')),
         month
       )
       const found: Comparison[] = []
@@ -71,16 +74,16 @@ export function addUsage (program: Command, control: Control, context: CliContex
 
 /** @throws {Error} if an hour of the range is not settled yet: lines of it may still grow */
 function exportUsage ({ from, to, settle, ledger }: ExportOptions, context: CliContext): void {
-  const settled = hourOf(new Date(context.now().getTime() - settle).toISOString())
-  const end = to === undefined ? settled : hourOf(to.toISOString())
+  const settled = toHour(new Date(context.now().getTime() - settle).toISOString())
+  const end = to === undefined ? settled : toHour(to.toISOString())
   if (end > settled) {
     throw new Error(`the hours from ${settled} on are not settled yet; choose an earlier --to, or a shorter --settle`)
   }
-  const files = ledgerFiles(ledger, context)
+  const files = listLedgerFiles(ledger, context)
   let later = 0
   for (const file of files) {
     const { ledgerId, lines } = readLedger(file, () =>
-      ledgerTotals(file, { from: from === undefined ? '' : hourOf(from.toISOString()), to: to === undefined ? '~' : end })
+      readLedgerTotals(file, { from: from === undefined ? '' : toHour(from.toISOString()), to: to === undefined ? '~' : end })
     )
     for (const line of lines) {
       if (line.hour < end) context.out(`${JSON.stringify(toUsageEvent(ledgerId, line))}\n`)
@@ -92,17 +95,17 @@ function exportUsage ({ from, to, settle, ledger }: ExportOptions, context: CliC
   }
 }
 
-const ledgerFiles = (ledger: readonly string[] | undefined, { environment }: CliContext): readonly string[] =>
-  ledger ?? ownLedgers(loadConfig(environment).dataDirectory)
+const listLedgerFiles = (ledger: readonly string[] | undefined, { environment }: CliContext): readonly string[] =>
+  ledger ?? listOwnLedgers(loadConfig(environment).dataDirectory)
 
 /** Those of all processes that have served with this data directory, and of their bulk jobs. */
-function ownLedgers (dataDirectory: string): readonly string[] {
-  const [first, ...others] = writerDirectories(dataDirectory).map(directory => join(directory, 'usage.db'))
+function listOwnLedgers (dataDirectory: string): readonly string[] {
+  const [first, ...others] = listWriterDirectories(dataDirectory).map(directory => join(directory, 'usage.db'))
   return [first!, ...others.filter(existsSync)]
 }
 
-const linesIn = (...[file, which]: Parameters<typeof ledgerLines>): readonly UsageLine[] =>
-  readLedger(file, () => ledgerLines(file, which))
+const readUsageLines = (...[file, which]: Parameters<typeof readLedgerLines>): readonly UsageLine[] =>
+  readLedger(file, () => readLedgerLines(file, which))
 
 /** @throws {Error} that names the file, since the driver does not, and its own words speak of the data directory */
 function readLedger<T> (file: string, read: () => T): T {
@@ -141,10 +144,10 @@ function compare (
 type Sums = ReadonlyMap<string, Sum>
 
 /** The billed sums by organization. */
-function sums (lines: readonly UsageLine[], month: string): Sums {
+function sumByOrganization (lines: readonly UsageLine[], month: string): Sums {
   const found = new Map<string, Sum>()
   for (const { tenantId, mode, hour, isCounted, isOverage, count } of lines) {
-    if (mode !== 'live' || !isCounted || monthOf(hour) !== month) continue
+    if (mode !== 'live' || !isCounted || toMonth(hour) !== month) continue
     const { counted, overage } = found.get(tenantId) ?? none
     found.set(tenantId, { counted: counted + count, overage: overage + (isOverage ? count : 0) })
   }

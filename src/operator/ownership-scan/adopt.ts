@@ -2,14 +2,14 @@ import { setTimeout as pauseFor } from 'node:timers/promises'
 import pLimit from 'p-limit'
 import type { Backend, BackendResponse } from '../../backends/backend.js'
 import { isSubsetted, type StoredResource } from '../../mappings/fhir.js'
-import { recheckTargets, suspectsIn, type WalkProgress } from './audit.js'
+import { recheckTargets, toUnverifiedReferences, type ScanProgress } from './audit.js'
 import type { AdoptionCriteria } from './adopt-criteria.js'
 import type { Tenant } from '../../tenant-guard/tenant.js'
 import type { ScanIndex } from './scan-index.js'
-import { countOf, recordNow, isExportFile, requireOrder, scanAll, ownerOf } from './walk.js'
+import { fetchCount, fetchCurrentRecord, isExportFile, requireOrder, scanAll, parseOwner } from './walk.js'
 import { withRetry, mayHaveSucceeded, type RetryOptions, type SendAny } from '../../tenant-guard/retry.js'
 import { printJson } from '../../json/json.js'
-import { failureCause, jsonOf } from '../../tenant-guard/tenant-context.js'
+import { toFailureCause, parseJson } from '../../tenant-guard/tenant-context.js'
 import { isId } from '../../fhir/names.js'
 
 /** The options of an adoption: which records are assigned to which tenant. */
@@ -26,7 +26,7 @@ export interface AdoptParts extends Pick<RetryOptions, 'pause'> {
    * tenant's.
    */
   readonly ledger: ScanIndex
-  readonly onProgress?: (progress: WalkProgress) => void
+  readonly onProgress?: (progress: ScanProgress) => void
   /** Records a page. */
   readonly pageSize?: number
 }
@@ -50,7 +50,7 @@ export async function adopt (parts: AdoptParts): Promise<void> {
     }
   })
   const run = { ...parts, send, limit }
-  const total = await totalOf(send, wanted)
+  const total = await countTotal(send, wanted)
   let seen = 0
   for (const { type, criteria } of wanted) {
     await requireOrder({ send, baseUrl: backend.baseUrl, type, criteria })
@@ -66,9 +66,9 @@ export async function adopt (parts: AdoptParts): Promise<void> {
   await recheckTargets({ ...run, baseUrl: backend.baseUrl, tenantSystem: parts.tenant.system }, parts.tenant.id)
 }
 
-async function totalOf (send: SendAny, wanted: readonly AdoptionCriteria[]): Promise<number> {
+async function countTotal (send: SendAny, wanted: readonly AdoptionCriteria[]): Promise<number> {
   let total = 0
-  for (const { type, criteria } of wanted) total += await countOf(send, type, criteria) ?? 0
+  for (const { type, criteria } of wanted) total += await fetchCount(send, type, criteria) ?? 0
   return total
 }
 
@@ -95,22 +95,27 @@ async function adoptPage (
 async function adoptOne (run: Run, record: StoredResource, criteria: AdoptionCriteria['criteria']): Promise<void> {
   const { ledger, tenant, isDryRun } = run
   const { resourceType: type, id } = record
-  const state = ownedState(record, tenant)
+  const state = getOwnedState(record, tenant)
   if (state === undefined && !isExportFile(record)) {
-    const outcome = isDryRun ? 'adopted' : await adoptRecord(adoptionOf(run, criteria), record)
+    const outcome = isDryRun ? 'adopted' : await adoptRecord(toAdoption(run, criteria), record)
     const isOwn = outcome === 'adopted' || outcome === 'own'
-    return ledger.note(
+    return ledger.storeRecord(
       { type, id, state: outcome, ...(isOwn && { tenantId: tenant.id }) },
-      outcome === 'adopted' ? suspectsIn(record, run.backend) : []
+      outcome === 'adopted' ? toUnverifiedReferences(record, run.backend) : []
     )
   }
   // A record that was just adopted appears again, because it was changed.
-  if (ledger.stateOf(type, id) === 'adopted') return
-  ledger.note({ type, id, state: state ?? 'export-file', ...state === 'own' && { tenantId: tenant.id } })
+  if (ledger.getState(type, id) === 'adopted') return
+  ledger.storeRecord({ type, id, state: state ?? 'export-file', ...state === 'own' && { tenantId: tenant.id } })
 }
 
-function adoptionOf ({ send, tenant, pause }: Run, criteria: AdoptionCriteria['criteria']): Adoption {
-  return { send, tenant, pause, again: ({ resourceType: type, id }) => recordNow(send, { type, id, criteria }) }
+function toAdoption ({ send, tenant, pause }: Run, criteria: AdoptionCriteria['criteria']): Adoption {
+  return {
+    send,
+    tenant,
+    pause,
+    again: ({ resourceType: type, id }) => fetchCurrentRecord(send, { type, id, criteria })
+  }
 }
 
 /** How one record is adopted. */
@@ -140,7 +145,7 @@ async function adoptRecord (adoption: Adoption, first: StoredResource): Promise<
   let record: StoredResource | undefined = first
   let mayBeDone = false
   for (let attempt = 1; record !== undefined; attempt++) {
-    const state = ownedState(record, adoption.tenant)
+    const state = getOwnedState(record, adoption.tenant)
     if (state !== undefined) return state === 'own' && mayBeDone ? 'adopted' : state
     const result = await tag(adoption, record)
     if (result !== 'again' && result !== 'uncertain') return result
@@ -160,8 +165,8 @@ async function adoptRecord (adoption: Adoption, first: StoredResource): Promise<
  * The state of a record that an adoption leaves unchanged, since it has a tag of the tenant system; undefined if it has
  * none.
  */
-function ownedState (record: StoredResource, tenant: Tenant): 'own' | 'foreign' | 'unclear' | undefined {
-  const owner = ownerOf(record, tenant.system)
+function getOwnedState (record: StoredResource, tenant: Tenant): 'own' | 'foreign' | 'unclear' | undefined {
+  const owner = parseOwner(record, tenant.system)
   if (owner.kind === 'none') return undefined
   if (owner.kind !== 'one') return 'unclear'
   return owner.tenantId === tenant.id ? 'own' : 'foreign'
@@ -179,19 +184,19 @@ async function tag (
   const body = printJson({ ...record, meta: { ...meta, tag: [...tags, { system: tenant.system, code: tenant.id }] } })
   const headers = { 'if-match': `W/"${meta.versionId}"`, prefer: 'return=representation' }
   try {
-    return outcomeOf(await send({ method: 'PUT', path: `${resourceType}/${id}`, headers, body }), record, tenant)
+    return toOutcome(await send({ method: 'PUT', path: `${resourceType}/${id}`, headers, body }), record, tenant)
   } catch (error) {
     if (mayHaveSucceeded(error)) return 'uncertain'
     throw error
   }
 }
 
-function outcomeOf (response: BackendResponse, record: StoredResource, tenant: Tenant): AdoptionOutcome | 'again' {
+function toOutcome (response: BackendResponse, record: StoredResource, tenant: Tenant): AdoptionOutcome | 'again' {
   const { status } = response
   if (status === 409 || status === 412 || status === 404 || status === 410) return 'again'
   if (status === 201) return 'failed: it was removed in the same moment and has come back'
-  if (status !== 200) return `failed: the datastore refused it (${Object.values(failureCause(response)).join(' ')})`
-  const stored = jsonOf(response) as StoredResource
-  const isDone = stored?.id === record.id && ownedState(stored, tenant) === 'own'
+  if (status !== 200) return `failed: the datastore refused it (${Object.values(toFailureCause(response)).join(' ')})`
+  const stored = parseJson(response) as StoredResource
+  const isDone = stored?.id === record.id && getOwnedState(stored, tenant) === 'own'
   return isDone ? 'adopted' : 'failed: the datastore did not keep the tag'
 }

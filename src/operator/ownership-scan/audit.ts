@@ -1,9 +1,9 @@
 import type { Backend } from '../../backends/backend.js'
 import type { StoredResource } from '../../mappings/fhir.js'
 import { collectReferences } from '../../tenant-guard/writes/references.js'
-import type { ScanIndex, UnverifiedReference, ReferenceFinding, SuspectOf } from './scan-index.js'
-import { supportedTypes } from '../../tenant-guard/served-types.js'
-import { countOf, isExportFile, ownerOf, requireOrder, scanAll, fetchCurrent } from './walk.js'
+import type { ScanIndex, UnverifiedReference, ReferenceFinding, SuspectReference } from './scan-index.js'
+import { discoverServedTypes } from '../../tenant-guard/served-types.js'
+import { fetchCount, isExportFile, parseOwner, requireOrder, scanAll, fetchCurrent } from './walk.js'
 import { withRetry, type RetryOptions, type Send } from '../../tenant-guard/retry.js'
 
 /** Faults of a record's tags. The gateway never shows such a record to any tenant. */
@@ -26,13 +26,13 @@ interface AuditParts extends RetryOptions {
   readonly types?: readonly string[] | undefined
   /** An empty index, which contains the findings when the audit is done. */
   readonly ledger: ScanIndex
-  readonly onProgress?: (progress: WalkProgress) => void
+  readonly onProgress?: (progress: ScanProgress) => void
   /** Records a page. */
   readonly pageSize?: number
 }
 
 /** The progress of a scan, in records. The total is the datastore's earlier count, so it may be exceeded. */
-export interface WalkProgress { readonly seen: number, readonly total: number, readonly type: string }
+export interface ScanProgress { readonly seen: number, readonly total: number, readonly type: string }
 
 /** The result of an audit besides its ledger. */
 export interface AuditResult {
@@ -49,27 +49,27 @@ export interface AuditResult {
 export async function audit (parts: AuditParts): Promise<AuditResult> {
   const { backend, ledger, onProgress = () => {} } = parts
   const send = withRetry(backend, parts)
-  const served = await supportedTypes(send)
+  const served = await discoverServedTypes(send)
   const types = served.tenant.filter(type => parts.types?.includes(type) ?? true)
-  const total = Object.values(await countsOf(send, types)).reduce((sum, count) => sum + count, 0)
-  const shared = parts.types === undefined ? await countsOf(send, served.shared) : {}
+  const total = Object.values(await countByType(send, types)).reduce((sum, count) => sum + count, 0)
+  const shared = parts.types === undefined ? await countByType(send, served.shared) : {}
   let seen = 0
   for (const type of types) {
     await requireOrder({ send, baseUrl: backend.baseUrl, type })
     for await (const records of scanAll({ send, baseUrl: backend.baseUrl, type, pageSize: parts.pageSize })) {
-      ledger.together(() => { for (const record of records) note(record, parts) })
+      ledger.runInTransaction(() => { for (const record of records) indexRecord(record, parts) })
       seen += records.length
       onProgress({ seen, total, type })
     }
   }
   await verifyFindings({ ...parts, send, baseUrl: backend.baseUrl })
-  return { records: ledger.recordCounts().reduce((sum, { count }) => sum + count, 0), shared }
+  return { records: ledger.countRecords().reduce((sum, { count }) => sum + count, 0), shared }
 }
 
-async function countsOf (send: Send, types: readonly string[]): Promise<Record<string, number>> {
+async function countByType (send: Send, types: readonly string[]): Promise<Record<string, number>> {
   const counts: Record<string, number> = {}
   for (const type of types) {
-    const count = await countOf(send, type)
+    const count = await fetchCount(send, type)
     if (count) counts[type] = count
   }
   return counts
@@ -77,17 +77,17 @@ async function countsOf (send: Send, types: readonly string[]): Promise<Record<s
 
 const tagStates = { none: 'no-tag', several: 'several-tags', unclear: 'unclear-tag' } as const
 
-function note (record: StoredResource, { ledger, tenantSystem, backend }: AuditParts): void {
+function indexRecord (record: StoredResource, { ledger, tenantSystem, backend }: AuditParts): void {
   const { resourceType: type, id } = record
-  const owner = ownerOf(record, tenantSystem)
+  const owner = parseOwner(record, tenantSystem)
   if (owner.kind === 'one') {
-    return ledger.note({ type, id, tenantId: owner.tenantId, state: 'owned' }, suspectsIn(record, backend))
+    return ledger.storeRecord({ type, id, tenantId: owner.tenantId, state: 'owned' }, toUnverifiedReferences(record, backend))
   }
-  ledger.note({ type, id, state: isExportFile(record) ? 'export-file' : tagStates[owner.kind] })
+  ledger.storeRecord({ type, id, state: isExportFile(record) ? 'export-file' : tagStates[owner.kind] })
 }
 
 /** The references of a record. */
-export function suspectsIn (record: StoredResource, { baseUrl }: Pick<Backend, 'baseUrl'>): UnverifiedReference[] {
+export function toUnverifiedReferences (record: StoredResource, { baseUrl }: Pick<Backend, 'baseUrl'>): UnverifiedReference[] {
   return collectReferences(record, [baseUrl]).map(({ path, record: target }) => ({ path, target }))
 }
 
@@ -104,13 +104,13 @@ const suspectsAtOnce = 200
 /** Checks each unverified reference once more, and records a fault if it is still wrong. */
 async function verifyFindings (doubts: Doubts): Promise<void> {
   const { send, ledger } = doubts
-  for (const suspects of ledger.suspects(suspectsAtOnce)) {
+  for (const suspects of ledger.readSuspects(suspectsAtOnce)) {
     const sources = await fetchCurrent(send, suspects.map(({ source }) => source), 'whole')
-    const targets = await targetsOf(suspects, doubts)
+    const targets = await fetchTargets(suspects, doubts)
     for (const suspect of suspects) {
       const source = sources.get(suspect.source)
-      if (source !== undefined && stillRefers(source, suspect, doubts)) {
-        noteFault(suspect, { ...doubts, tenantId: tenantOf(source, doubts), targets })
+      if (source !== undefined && hasReference(source, suspect, doubts)) {
+        noteFault(suspect, { ...doubts, tenantId: getTenant(source, doubts), targets })
       }
     }
   }
@@ -118,17 +118,17 @@ async function verifyFindings (doubts: Doubts): Promise<void> {
 
 /** The same for the references of one tenant only, whose records need not be read again or are not tagged yet. */
 export async function recheckTargets (doubts: Doubts, tenantId: string): Promise<void> {
-  for (const suspects of doubts.ledger.suspects(suspectsAtOnce)) {
-    const targets = await targetsOf(suspects, doubts)
+  for (const suspects of doubts.ledger.readSuspects(suspectsAtOnce)) {
+    const targets = await fetchTargets(suspects, doubts)
     for (const suspect of suspects) noteFault(suspect, { ...doubts, tenantId, targets })
   }
 }
 
-function targetsOf (suspects: readonly SuspectOf[], { send }: Doubts): ReturnType<typeof fetchCurrent> {
+function fetchTargets (suspects: readonly SuspectReference[], { send }: Doubts): ReturnType<typeof fetchCurrent> {
   return fetchCurrent(send, suspects.map(({ target }) => target).filter(target => target !== undefined), 'meta')
 }
 
-function stillRefers (source: StoredResource, { path, target }: SuspectOf, { baseUrl }: Doubts): boolean {
+function hasReference (source: StoredResource, { path, target }: SuspectReference, { baseUrl }: Doubts): boolean {
   return collectReferences(source, [baseUrl]).some(link => link.path === path && link.record === target)
 }
 
@@ -137,10 +137,10 @@ interface Known extends Doubts {
   readonly targets: ReadonlyMap<string, StoredResource>
 }
 
-function noteFault ({ source, path, target }: SuspectOf, known: Known): void {
+function noteFault ({ source, path, target }: SuspectReference, known: Known): void {
   const { tenantId, targets, ledger } = known
   const record = target === undefined ? undefined : targets.get(target)
-  const targetTenantId = record && tenantOf(record, known)
+  const targetTenantId = record && getTenant(record, known)
   if (tenantId === undefined || targetTenantId === tenantId) return
   ledger.addFault({
     source,
@@ -148,16 +148,16 @@ function noteFault ({ source, path, target }: SuspectOf, known: Known): void {
     target,
     tenantId,
     targetTenantId,
-    finding: findingOf(target, record, targetTenantId)
+    finding: classifyReference(target, record, targetTenantId)
   } satisfies ReferenceFinding)
 }
 
-function tenantOf (record: StoredResource, { tenantSystem }: Doubts): string | undefined {
-  const owner = ownerOf(record, tenantSystem)
+function getTenant (record: StoredResource, { tenantSystem }: Doubts): string | undefined {
+  const owner = parseOwner(record, tenantSystem)
   return owner.kind === 'one' ? owner.tenantId : undefined
 }
 
-function findingOf (
+function classifyReference (
   target: string | undefined,
   record: StoredResource | undefined,
   targetTenantId: string | undefined

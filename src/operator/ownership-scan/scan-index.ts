@@ -19,7 +19,7 @@ export interface UnverifiedReference {
 }
 
 /** A suspect with the record that refers. */
-export interface SuspectOf extends UnverifiedReference {
+export interface SuspectReference extends UnverifiedReference {
   readonly key: number
   /** `Type/id` of the record that refers. */
   readonly source: string
@@ -46,42 +46,42 @@ export class ScanIndex {
   readonly #statements = prepare(this.#db)
 
   /** Runs many notes in one transaction, which is faster. */
-  together (work: () => void): void {
+  runInTransaction (work: () => void): void {
     this.#db.transaction(work)()
   }
 
   /** Stores a record, in place of its earlier entry, and those of its references that are unverified. */
-  note (record: ScannedRecord, references: Iterable<UnverifiedReference> = []): void {
+  storeRecord (record: ScannedRecord, references: Iterable<UnverifiedReference> = []): void {
     const { type, id, tenantId = null, state } = record
     const { addRecord, dropSuspects, addSuspect } = this.#statements
     addRecord.run(type, id, tenantId, state)
     dropSuspects.run(`${type}/${id}`)
     for (const { path, target } of references) {
-      if (target === undefined || tenantId === null || this.tenantOf(target) !== tenantId) {
+      if (target === undefined || tenantId === null || this.getTenant(target) !== tenantId) {
         addSuspect.run(`${type}/${id}`, path, target ?? null)
       }
     }
   }
 
-  stateOf (type: string, id: string): string | undefined {
+  getState (type: string, id: string): string | undefined {
     return this.#statements.record.get(type, id)?.state
   }
 
   /** The tenant of a record (`Type/id`); undefined if it was not scanned or has none. */
-  tenantOf (reference: string): string | undefined {
+  getTenant (reference: string): string | undefined {
     const [type, id] = reference.split('/') as [string, string]
     return this.#statements.record.get(type, id)?.tenant ?? undefined
   }
 
   /** Suspects in batches, without those whose target has turned out to be of the same tenant. */
-  * suspects (batchSize: number): Generator<readonly SuspectOf[]> {
+  * readSuspects (batchSize: number): Generator<readonly SuspectReference[]> {
     let after = 0
     for (;;) {
       const batch = this.#statements.suspects.all(after, batchSize)
       if (batch.length === 0) return
       after = batch.at(-1)!.key
       const inDoubt = batch.filter(
-        ({ source, target }) => target === null || this.tenantOf(target) !== this.tenantOf(source)
+        ({ source, target }) => target === null || this.getTenant(target) !== this.getTenant(source)
       )
       yield inDoubt.map(({ key, source, path, target }) => ({ key, source, path, target: target ?? undefined }))
     }
@@ -93,22 +93,22 @@ export class ScanIndex {
   }
 
   /** How many records there are of each type and state. */
-  recordCounts (): Count[] {
+  countRecords (): Count[] {
     return this.#statements.recordCounts.all()
   }
 
   /** How many references are at fault, by the type of the record that refers. */
-  faultCounts (): Count[] {
+  countFaults (): Count[] {
     return this.#statements.faultCounts.all()
   }
 
   /** The records in one of these states, by type and id. */
-  records (states: readonly string[]): IterableIterator<ScannedRecord> {
+  listRecords (states: readonly string[]): IterableIterator<ScannedRecord> {
     return this.#statements.records.iterate(JSON.stringify(states))
   }
 
   /** The faults, by type and id. */
-  * faults (): Generator<ReferenceFinding> {
+  * listFaults (): Generator<ReferenceFinding> {
     for (const { type, id, path, target, finding, tenantId, targetTenantId } of this.#statements.faults.iterate()) {
       yield { source: `${type}/${id}`, path, finding, tenantId, target: target ?? undefined, targetTenantId: targetTenantId ?? undefined }
     }

@@ -1,15 +1,15 @@
 import { Failure } from '../../envelope/failures.js'
 import type { StoredResource, FhirResource } from '../../mappings/fhir.js'
 import type { SearchParameter } from '../../tenant-guard/interaction.js'
-import { fetchRecords, onePage, scanChunks, type ScanPosition } from '../../tenant-guard/reads/scan.js'
+import { fetchRecords, toScanCacheControl, scanChunks, type ScanPosition } from '../../tenant-guard/reads/scan.js'
 import { encodeParameters } from '../../tenant-guard/restrict.js'
 import { isTenantSystem } from '../../tenant-guard/tenant.js'
-import { jsonOf } from '../../tenant-guard/tenant-context.js'
+import { parseJson } from '../../tenant-guard/tenant-context.js'
 import { parseBundle, requireBundle } from '../../tenant-guard/reads/backend-bundle.js'
 import type { Send } from '../../tenant-guard/retry.js'
 
 /** The scope of an operator's scan: the records of one type, of all tenants. */
-interface OperatorScope extends Omit<ScanPosition, 'searching'> {
+interface OperatorScope extends Omit<ScanPosition, 'buildSearch'> {
   /** Conditions beyond the type. */
   readonly criteria?: readonly SearchParameter[]
 }
@@ -19,11 +19,11 @@ interface OperatorScope extends Omit<ScanPosition, 'searching'> {
  * restricts it. Call {@link requireOrder} first.
  */
 export async function * scanAll ({ criteria = [], ...path }: OperatorScope): AsyncGenerator<readonly StoredResource[]> {
-  const searching: ScanPosition['searching'] = (parameters, count) => ({
+  const buildSearch: ScanPosition['buildSearch'] = (parameters, count) => ({
     method: 'GET',
     path: `${path.type}?${encodeParameters([...criteria, ...parameters, ['_count', String(count)], ['_total', 'none']])}`
   })
-  for await (const { records } of scanChunks({ ...path, searching })) yield records
+  for await (const { records } of scanChunks({ ...path, buildSearch })) yield records
 }
 
 type Direction = '' | '-'
@@ -46,9 +46,9 @@ const maxAttempts = 20
 
 async function requireEnd (path: Omit<OperatorScope, 'pageSize'>, direction: Direction): Promise<void> {
   for (let attempt = 1; ; attempt++) {
-    const end = await firstOf(path, ['_sort', `${direction}_lastUpdated`])
+    const end = await fetchFirstLastUpdated(path, ['_sort', `${direction}_lastUpdated`])
     if (end === undefined) return
-    const beyond = await firstOf(path, ['_lastUpdated', `${direction === '' ? 'lt' : 'gt'}${end}`])
+    const beyond = await fetchFirstLastUpdated(path, ['_lastUpdated', `${direction === '' ? 'lt' : 'gt'}${end}`])
     if (beyond === undefined) return
     const difference = (Date.parse(beyond) - Date.parse(end)) * (direction === '' ? -1 : 1)
     // A datastore may store times finer than it shows them.
@@ -63,13 +63,13 @@ async function requireEnd (path: Omit<OperatorScope, 'pageSize'>, direction: Dir
 }
 
 /** The time of the last change of the first record that a search finds. */
-async function firstOf (
+async function fetchFirstLastUpdated (
   path: Omit<OperatorScope, 'pageSize'>,
   parameter: SearchParameter
 ): Promise<string | undefined> {
   const { criteria = [] } = path
   const query = encodeParameters([...criteria, parameter, ['_count', '1'], ['_total', 'none']])
-  const { records } = await fetchRecords(path, { method: 'GET', path: `${path.type}?${query}` }, onePage(1))
+  const { records } = await fetchRecords(path, { method: 'GET', path: `${path.type}?${query}` }, toScanCacheControl(1))
   return records[0]?.meta.lastUpdated
 }
 
@@ -81,7 +81,7 @@ type Owner =
   { readonly kind: 'one'; readonly tenantId: string } | { readonly kind: 'none' | 'several' | 'unclear' }
 
 /** Reads the owner of a record from `meta.tag`; the tags of idempotency have another system and are ignored. */
-export function ownerOf ({ meta }: FhirResource, system: string): Owner {
+export function parseOwner ({ meta }: FhirResource, system: string): Owner {
   const tags: unknown = meta?.tag ?? []
   if (!Array.isArray(tags)) return { kind: 'unclear' }
   const named = tags.filter(tag => isTenantSystem(tag?.system, { id: '', system }))
@@ -92,7 +92,7 @@ export function ownerOf ({ meta }: FhirResource, system: string): Owner {
     : { kind: 'unclear' }
 }
 
-const exportMark = 'https://hapifhir.org/NamingSystem/bulk-export-'
+const exportExtensionPrefix = 'https://hapifhir.org/NamingSystem/bulk-export-'
 
 /**
  * Whether this is not a record but a file of a bulk export that HAPI stores, with any exported data: possibly records
@@ -103,12 +103,12 @@ export function isExportFile ({ resourceType, meta }: FhirResource): boolean {
   return (
     resourceType === 'Binary' &&
     Array.isArray(extensions) &&
-    extensions.some(extension => String(extension?.url).startsWith(exportMark))
+    extensions.some(extension => String(extension?.url).startsWith(exportExtensionPrefix))
   )
 }
 
 /** How many records of a type meet the criteria; undefined when the datastore does not count them. */
-export async function countOf (
+export async function fetchCount (
   send: Send,
   type: string,
   criteria: readonly SearchParameter[] = []
@@ -118,7 +118,7 @@ export async function countOf (
     path: `${type}?${encodeParameters([...criteria, ['_summary', 'count']])}`,
     headers: { 'cache-control': 'no-cache' }
   })
-  return response.status === 200 ? parseBundle(jsonOf(response))?.total : undefined
+  return response.status === 200 ? parseBundle(parseJson(response))?.total : undefined
 }
 
 /** Ids of one search; the longest make a path of 3 KiB. */
@@ -136,16 +136,16 @@ export async function fetchCurrent (
   part: Part
 ): Promise<ReadonlyMap<string, StoredResource>> {
   const found = new Map<string, StoredResource>()
-  for (const [type, all] of idsByType(references)) {
+  for (const [type, all] of groupByType(references)) {
     for (let at = 0; at < all.length; at += idsOfOneSearch) {
       const ids = all.slice(at, at + idsOfOneSearch)
-      for (const record of await withIds(send, { type, ids, part })) found.set(`${type}/${record.id}`, record)
+      for (const record of await searchByIds(send, { type, ids, part })) found.set(`${type}/${record.id}`, record)
     }
   }
   return found
 }
 
-function idsByType (references: Iterable<string>): Map<string, string[]> {
+function groupByType (references: Iterable<string>): Map<string, string[]> {
   const ids = new Map<string, string[]>()
   for (const reference of new Set(references)) {
     const [type, id] = reference.split('/') as [string, string]
@@ -154,7 +154,7 @@ function idsByType (references: Iterable<string>): Map<string, string[]> {
   return ids
 }
 
-interface Sought {
+interface RecordLookup {
   readonly type: string
   readonly ids: readonly string[]
   readonly part: Part
@@ -162,14 +162,14 @@ interface Sought {
 }
 
 /** One record in its current state; undefined when it is gone or does not meet the criteria. */
-export async function recordNow (
+export async function fetchCurrentRecord (
   send: Send,
   { type, id, criteria }: { readonly type: string; readonly id: string; readonly criteria: readonly SearchParameter[] }
 ): Promise<StoredResource | undefined> {
-  return (await withIds(send, { type, ids: [id], part: 'whole', criteria }))[0]
+  return (await searchByIds(send, { type, ids: [id], part: 'whole', criteria }))[0]
 }
 
-async function withIds (send: Send, { type, ids, part, criteria = [] }: Sought): Promise<StoredResource[]> {
+async function searchByIds (send: Send, { type, ids, part, criteria = [] }: RecordLookup): Promise<StoredResource[]> {
   const elements: SearchParameter[] = part === 'meta' ? [['_elements', 'id,meta']] : []
   const path = `${type}?${encodeParameters([...criteria, ['_id', ids.join(',')], ...elements, ['_count', String(ids.length)], ['_total', 'none']])}`
   const response = await send({ method: 'GET', path, headers: { 'cache-control': 'no-cache, no-store' } })

@@ -1,7 +1,7 @@
 import { diagnose } from '../../backends/diagnose.js'
 import { Failure } from '../../envelope/failures.js'
 import { parseCapabilities } from '../../tenant-guard/capabilities.js'
-import { fails, holds, observed, statusOf, type Check, type CheckObservation } from './check.js'
+import { fails, holds, holdsIf, formatStatus, type Check, type CheckObservation } from './check.js'
 import { getResponse, type TestTenant } from './test-tenant.js'
 
 const probe = { method: 'GET', path: 'Patient/clinigate-probe' } as const
@@ -16,14 +16,14 @@ export const accessChecks: readonly Check[] = [
     remedy: 'Check datastores.<name>.url, its auth, and that the server is running and can be reached from here.',
     isFirst: true,
     examine: async trial => {
-      const response = await trial.send(probe).catch((error: unknown) => unreachable(error))
+      const response = await trial.send(probe).catch((error: unknown) => toUnreachableObservation(error))
       if ('holds' in response) return response
       if ([401, 403, 407].includes(response.status)) {
-        return fails(`the credential was refused with ${statusOf(response)}`)
+        return fails(`the credential was refused with ${formatStatus(response)}`)
       }
-      return observed(
+      return holdsIf(
         [200, 400, 404, 410].includes(response.status),
-        `a read of an unknown record was answered with ${statusOf(response)}`
+        `a read of an unknown record was answered with ${formatStatus(response)}`
       )
     }
   },
@@ -37,7 +37,7 @@ export const accessChecks: readonly Check[] = [
     examine: async trial => {
       const capabilities = parseCapabilities(await trial.send({ method: 'GET', path: 'metadata' }))
       if (capabilities === undefined) return fails('/metadata returns no CapabilityStatement in JSON')
-      return observed(
+      return holdsIf(
         /^4\.0\./.test(capabilities.fhirVersion ?? ''),
         `it reports FHIR ${capabilities.fhirVersion ?? 'without a version'}`
       )
@@ -50,7 +50,7 @@ export const accessChecks: readonly Check[] = [
     gateway: 'It sends records and its credential unencrypted.',
     remedy: 'Use https in datastores.<name>.url, with caFile if you have your own certificate authority.',
     examine: async ({ backend: { baseUrl } }) =>
-      observed(baseUrl.startsWith('https:') || isLoopback(baseUrl), 'plain http to another machine')
+      holdsIf(baseUrl.startsWith('https:') || isLoopback(baseUrl), 'plain http to another machine')
   },
   {
     name: 'closed-to-others',
@@ -59,11 +59,11 @@ export const accessChecks: readonly Check[] = [
     gateway: 'It keeps tenants apart, but anyone who reaches the server directly can read all of them.',
     remedy:
       'Make the server require a credential that only the gateway has, or make it reachable only from the gateway.',
-    examine: async trial => await closedToOthers(trial)
+    examine: async trial => await checkAnonymousAccess(trial)
   }
 ]
 
-async function closedToOthers ({ anonymous }: TestTenant): Promise<CheckObservation> {
+async function checkAnonymousAccess ({ anonymous }: TestTenant): Promise<CheckObservation> {
   const response = await getResponse(anonymous, {
     method: 'GET',
     path: 'Patient?_count=0&_tag=urn:clinigate:doctor%7Cnothing'
@@ -80,13 +80,13 @@ function isLoopback (baseUrl: string): boolean {
   return hostname === 'localhost' || hostname === '[::1]' || /^127\./.test(hostname)
 }
 
-function unreachable (error: unknown): CheckObservation {
+function toUnreachableObservation (error: unknown): CheckObservation {
   const remedy = diagnose(error)?.remedy
-  return { ...fails(reasonOf(error)), ...remedy !== undefined && { remedy } }
+  return { ...fails(formatFailureReason(error)), ...remedy !== undefined && { remedy } }
 }
 
 /** Why there was no response, for an operator. */
-export function reasonOf (error: unknown): string {
+export function formatFailureReason (error: unknown): string {
   if (!(error instanceof Failure)) return (error as Error).message
   const { reason, code } = (error.cause ?? {}) as { reason?: string, code?: string }
   const description =

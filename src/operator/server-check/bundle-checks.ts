@@ -1,7 +1,7 @@
 import { parseLocation } from '../../tenant-guard/writes/stored-resource.js'
-import { fails, holds, observed, statusOf, type Check, type CheckObservation } from './check.js'
-import { entriesIn, type Draft, type TestTenant } from './test-tenant.js'
-import { observation, patient } from './write-checks.js'
+import { fails, holds, holdsIf, formatStatus, type Check, type CheckObservation } from './check.js'
+import { parseEntries, type Draft, type TestTenant } from './test-tenant.js'
+import { buildObservation, patient } from './write-checks.js'
 
 /** Checks of several writes in one request. */
 export const bundleChecks: readonly Check[] = [
@@ -12,7 +12,7 @@ export const bundleChecks: readonly Check[] = [
     gateway: 'Transactions below /v1/fhir and bulk imports fail.',
     remedy:
       'Turn on transactions. Azure: the FHIR service of Health Data Services supports them, the older API for FHIR does not.',
-    examine: async trial => await together(trial)
+    examine: async trial => await checkTransaction(trial)
   },
   {
     name: 'transaction-whole',
@@ -24,20 +24,20 @@ export const bundleChecks: readonly Check[] = [
       const { id } = await trial.store(patient)
       const before = (await trial.search('Observation', [], { count: 0, total: 'accurate' }))?.total
       const stale = {
-        resource: trial.tagged({ ...patient, id, gender: 'other' } as Draft),
+        resource: trial.withTags({ ...patient, id, gender: 'other' } as Draft),
         request: { method: 'PUT', url: `Patient/${id}`, ifMatch: 'W/"clinigate-never"' }
       }
-      const response = await trial.bundle('transaction', [
-        { ...created(trial, observation()), fullUrl: `urn:uuid:${trial.newId()}` },
+      const response = await trial.sendBundle('transaction', [
+        { ...toCreateEntry(trial, buildObservation()), fullUrl: `urn:uuid:${trial.newId()}` },
         stale
       ])
       if (response.status === 404 || response.status === 405 || response.status === 501) {
         return fails('transactions are not supported', 'degraded')
       }
       const after = (await trial.search('Observation', [], { count: 0, total: 'accurate' }))?.total
-      return observed(
+      return holdsIf(
         response.status >= 400 && before === after,
-        `it was answered with ${statusOf(response)}, or part of it was done`
+        `it was answered with ${formatStatus(response)}, or part of it was done`
       )
     }
   },
@@ -48,29 +48,29 @@ export const bundleChecks: readonly Check[] = [
     gateway: 'It always performs batches itself, entry by entry.',
     remedy: 'Nothing. Clients do not notice.',
     examine: async trial => {
-      const response = await trial.bundle('batch', [{ request: { method: 'GET', url: 'Patient/clinigate-probe' } }])
+      const response = await trial.sendBundle('batch', [{ request: { method: 'GET', url: 'Patient/clinigate-probe' } }])
       return holds(
-        entriesIn(response).length === 1 ? undefined : 'by the gateway, because the server does not support them'
+        parseEntries(response).length === 1 ? undefined : 'by the gateway, because the server does not support them'
       )
     }
   }
 ]
 
-const created = (trial: TestTenant, resource: Draft) => ({
-  resource: trial.tagged(resource),
+const toCreateEntry = (trial: TestTenant, resource: Draft) => ({
+  resource: trial.withTags(resource),
   request: { method: 'POST', url: resource.resourceType }
 })
 
-async function together (trial: TestTenant): Promise<CheckObservation> {
+async function checkTransaction (trial: TestTenant): Promise<CheckObservation> {
   const fullUrl = `urn:uuid:${trial.newId()}`
-  const response = await trial.bundle('transaction', [
-    { ...created(trial, observation(fullUrl)), fullUrl: `urn:uuid:${trial.newId()}` },
-    { ...created(trial, patient), fullUrl }
+  const response = await trial.sendBundle('transaction', [
+    { ...toCreateEntry(trial, buildObservation(fullUrl)), fullUrl: `urn:uuid:${trial.newId()}` },
+    { ...toCreateEntry(trial, patient), fullUrl }
   ])
-  const [first, second] = entriesIn(response)
+  const [first, second] = parseEntries(response)
   const id = first?.resource?.id ?? parseLocation(first?.response?.location, { type: 'Observation' })?.id
   const subject = second?.resource?.id ?? parseLocation(second?.response?.location, { type: 'Patient' })?.id
-  if (id === undefined || subject === undefined) return fails(`it was answered with ${statusOf(response)}`)
+  if (id === undefined || subject === undefined) return fails(`it was answered with ${formatStatus(response)}`)
   const { reference } = ((await trial.read('Observation', id)).subject ?? {}) as { reference?: string }
-  return observed(reference === `Patient/${subject}`, 'a reference between entries was not resolved')
+  return holdsIf(reference === `Patient/${subject}`, 'a reference between entries was not resolved')
 }

@@ -54,8 +54,8 @@ export const fails = (detail: string, otherwise?: CheckObservation['severity']):
 })
 
 /** It is so if the condition is. */
-export const observed = (condition: boolean, otherwise: string, detail?: string): CheckObservation =>
+export const holdsIf = (condition: boolean, otherwise: string, detail?: string): CheckObservation =>
   condition ? holds(detail) : fails(otherwise)
 
 /** `status 412` */
-export const statusOf = ({ status }: { readonly status: number }): string => `status ${status}`
+export const formatStatus = ({ status }: { readonly status: number }): string => `status ${status}`

@@ -1,11 +1,11 @@
 import { noParameter } from '../../mappings/core/filter.js'
-import { referenceParameters } from '../../mappings/r4/search-parameters.js'
+import { listReferenceParameters } from '../../mappings/r4/search-parameters.js'
 import { mappings } from '../../mappings/registry.js'
 import { hasSearchParameter, parseCapabilities, type Capabilities } from '../../tenant-guard/capabilities.js'
 import { isTypeServed } from '../../tenant-guard/served-types.js'
 import { isTenantType, resourceTypes } from '../../fhir/resource-types.js'
 import { restrict } from '../../tenant-guard/restrict.js'
-import { fails, observed, type Check, type CheckObservation } from './check.js'
+import { fails, holdsIf, type Check, type CheckObservation } from './check.js'
 import type { TestTenant } from './test-tenant.js'
 
 /** Checks of which types and search parameters of R4 the server supports, by its statement and by trying. */
@@ -17,13 +17,13 @@ export const coverageChecks: readonly Check[] = [
     gateway: 'Exports and clinigate audit try the types that are not listed, which takes a request for each.',
     remedy: 'Make the server list them, or stop serving them.',
     examine: async trial => {
-      const { types } = await statedBy(trial)
+      const { types } = await fetchStatedCapabilities(trial)
       const unstated: string[] = []
       for (const type of resourceTypes) {
         if (types.includes(type) || !isTenantType(type)) continue
         if (await isServed(trial, type)) unstated.push(type)
       }
-      return observed(unstated.length === 0, `not listed: ${enumerate(unstated)}`)
+      return holdsIf(unstated.length === 0, `not listed: ${formatNames(unstated)}`)
     }
   },
   {
@@ -33,7 +33,7 @@ export const coverageChecks: readonly Check[] = [
     gateway: 'Writes of these types are answered with 501. AuditEvents of accesses are not stored if AuditEvent is one.',
     remedy: 'Turn these types on in the server if clients need them; auditLog.auditEvents needs AuditEvent.',
     examine: async trial => {
-      const { resources } = await statedBy(trial)
+      const { resources } = await fetchStatedCapabilities(trial)
       const readOnly: string[] = []
       for (const type of typesOfMappings) {
         const interactions = resources.get(type)?.interactions
@@ -44,7 +44,7 @@ export const coverageChecks: readonly Check[] = [
             : interactions.has('create') && interactions.has('update')
         if (!isWritten) readOnly.push(type)
       }
-      return observed(readOnly.length === 0, `without create or update: ${enumerate(readOnly)}`)
+      return holdsIf(readOnly.length === 0, `without create or update: ${formatNames(readOnly)}`)
     }
   },
   {
@@ -53,7 +53,7 @@ export const coverageChecks: readonly Check[] = [
     otherwise: 'degraded',
     gateway: 'A search by one of these is answered with 400. A group export reads all records of the type instead.',
     remedy: 'Turn these search parameters on in the server, or tell clients that these filters are missing.',
-    examine: async trial => missingFilters(await statedBy(trial))
+    examine: async trial => checkFilters(await fetchStatedCapabilities(trial))
   },
   {
     name: 'stated-includes',
@@ -61,7 +61,7 @@ export const coverageChecks: readonly Check[] = [
     otherwise: 'degraded',
     gateway: 'A request that follows one of these by include, _include or _revinclude is answered with 400.',
     remedy: 'Turn these search parameters on in the server, or tell clients that these includes are missing.',
-    examine: async trial => missingIncludes(await statedBy(trial))
+    examine: async trial => checkIncludes(await fetchStatedCapabilities(trial))
   }
 ]
 
@@ -71,22 +71,22 @@ const isServed = async (trial: TestTenant, type: string): Promise<boolean> =>
   isTypeServed(await trial.send(restrict({ type, parameters: [], count: 0 }, trial.tenant)))
 
 /** @throws {Error} if the server states nothing, which an earlier check reports */
-async function statedBy (trial: TestTenant): Promise<Capabilities> {
+async function fetchStatedCapabilities (trial: TestTenant): Promise<Capabilities> {
   const capabilities = parseCapabilities(await trial.send({ method: 'GET', path: 'metadata' }))
   if (capabilities === undefined) throw new Error('the server has no CapabilityStatement')
   return capabilities
 }
 
-function missingIncludes (capabilities: Capabilities): CheckObservation {
+function checkIncludes (capabilities: Capabilities): CheckObservation {
   const missing = typesOfMappings.flatMap(type =>
-    referenceParameters(type)
+    listReferenceParameters(type)
       .filter(parameter => !hasSearchParameter(capabilities, type, parameter))
       .map(parameter => `${type}:${parameter}`)
   )
-  return observed(missing.length === 0, `not listed: ${enumerate(missing)}`)
+  return holdsIf(missing.length === 0, `not listed: ${formatNames(missing)}`)
 }
 
-function missingFilters ({ resources }: Capabilities): CheckObservation {
+function checkFilters ({ resources }: Capabilities): CheckObservation {
   const missing = mappings.flatMap(({ path: name, type, filters }) => {
     const stated = resources.get(type)?.searchParameters
     return Object.entries(filters)
@@ -94,14 +94,14 @@ function missingFilters ({ resources }: Capabilities): CheckObservation {
       .map(([filter]) => `${name}?${filter}`)
   })
   return missing.length === 0
-    ? observed(true, '')
-    : fails(`${missing.length} filters are not listed: ${enumerate(missing)}`)
+    ? holdsIf(true, '')
+    : fails(`${missing.length} filters are not listed: ${formatNames(missing)}`)
 }
 
 const maxNames = 40
 
 /** The names, or the first of many and how many more there are. */
-const enumerate = (names: readonly string[]): string =>
+const formatNames = (names: readonly string[]): string =>
   names.length <= maxNames
     ? names.join(', ')
     : `${names.slice(0, maxNames).join(', ')} and ${names.length - maxNames} more`

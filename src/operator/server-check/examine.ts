@@ -1,6 +1,6 @@
 import { setTimeout as pauseFor } from 'node:timers/promises'
 import { parseCapabilities, type Capabilities } from '../../tenant-guard/capabilities.js'
-import { accessChecks, reasonOf } from './access-checks.js'
+import { accessChecks, formatFailureReason } from './access-checks.js'
 import { bundleChecks } from './bundle-checks.js'
 import type { Check, Finding, CheckObservation } from './check.js'
 import { coverageChecks } from './coverage-checks.js'
@@ -58,7 +58,7 @@ export async function runChecks ({
   const findings: Finding[] = []
   for (const check of checks) {
     if (signal?.aborted === true) break
-    const finding = await found(check, trial)
+    const finding = await runCheck(check, trial)
     findings.push(finding)
     onFinding(finding)
     if (finding.state === 'blocks' && check.isFirst === true) break
@@ -69,21 +69,21 @@ export async function runChecks ({
 }
 
 /** The text for a person if records of an examination remain. */
-export const leftoverText = (left: readonly string[]): string =>
+export const formatLeftovers = (left: readonly string[]): string =>
   `These test records could not be deleted. Delete them manually, or run the command again to retry: ${left.join(', ')}.`
 
-async function found (check: Check, trial: TestTenant): Promise<Finding> {
+async function runCheck (check: Check, trial: TestTenant): Promise<Finding> {
   const { name, title, otherwise, gateway, remedy } = check
-  const { holds, detail, severity: state = otherwise, remedy: change = remedy } = await seen(check, trial)
+  const { holds, detail, severity: state = otherwise, remedy: change = remedy } = await observe(check, trial)
   const what = { name, title, ...detail !== undefined && { detail } }
   return holds ? { ...what, state: 'works' } : { ...what, state, gateway, change }
 }
 
 /** Without a response, a check of a necessary property blocks; any other is unclear. */
-async function seen (check: Check, trial: TestTenant): Promise<CheckObservation> {
+async function observe (check: Check, trial: TestTenant): Promise<CheckObservation> {
   try {
     return await check.examine(trial)
   } catch (error) {
-    return { holds: false, detail: reasonOf(error), severity: check.otherwise === 'blocks' ? 'blocks' : 'unclear' }
+    return { holds: false, detail: formatFailureReason(error), severity: check.otherwise === 'blocks' ? 'blocks' : 'unclear' }
   }
 }

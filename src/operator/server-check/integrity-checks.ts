@@ -1,6 +1,6 @@
-import { fails, holds, observed, statusOf, type Check } from './check.js'
-import { resourceIn, type Draft, type TestTenant } from './test-tenant.js'
-import { observation, patient } from './write-checks.js'
+import { fails, holds, holdsIf, formatStatus, type Check } from './check.js'
+import { parseResource, type Draft, type TestTenant } from './test-tenant.js'
+import { buildObservation, patient } from './write-checks.js'
 import { parseCapabilities } from '../../tenant-guard/capabilities.js'
 
 /** Checks of the server's referential integrity, and of features that should be off. */
@@ -12,10 +12,10 @@ export const integrityChecks: readonly Check[] = [
     gateway: 'It cannot tell to which record a reference leads: responses lack it, and changes are refused.',
     remedy: "Configure the base URL that the server writes into references, or change the server's to the configured one.",
     examine: async trial => {
-      const { subject, referrer } = await referred(trial)
-      const { subject: shown } = await trial.read('Observation', referrer)
-      return observed(
-        (shown as { reference?: string } | undefined)?.reference === `Patient/${subject}`,
+      const { subject, referrer } = await storeSubjectAndReferrer(trial)
+      const { subject: storedSubject } = await trial.read('Observation', referrer)
+      return holdsIf(
+        (storedSubject as { reference?: string } | undefined)?.reference === `Patient/${subject}`,
         'a reference came back in another form'
       )
     }
@@ -28,8 +28,8 @@ export const integrityChecks: readonly Check[] = [
       'It checks each reference itself before it writes. If the target is deleted at the same moment or through another gateway, the reference is stored and points to nothing.',
     remedy: 'HAPI: enforce_referential_integrity_on_write. Azure has no such setting.',
     examine: async trial => {
-      const response = await trial.post(observation(`Patient/${trial.newId()}`))
-      return observed(response.status >= 400, 'it was stored')
+      const response = await trial.post(buildObservation(`Patient/${trial.newId()}`))
+      return holdsIf(response.status >= 400, 'it was stored')
     }
   },
   {
@@ -39,11 +39,11 @@ export const integrityChecks: readonly Check[] = [
     gateway: 'Deletes that should get 409 are performed, and references to the record point to nothing.',
     remedy: 'HAPI: enforce_referential_integrity_on_delete. Azure has no such setting.',
     examine: async trial => {
-      const { subject } = await referred(trial)
+      const { subject } = await storeSubjectAndReferrer(trial)
       const response = await trial.send({ method: 'DELETE', path: `Patient/${subject}` })
-      return observed(
+      return holdsIf(
         await trial.isThere('Patient', subject),
-        `the delete was performed and answered with ${statusOf(response)}`
+        `the delete was performed and answered with ${formatStatus(response)}`
       )
     }
   },
@@ -54,9 +54,9 @@ export const integrityChecks: readonly Check[] = [
     gateway: 'It never sends the parameter and refuses it from clients.',
     remedy: 'HAPI: allow_cascading_deletes false.',
     examine: async trial => {
-      const { subject, referrer } = await referred(trial)
+      const { subject, referrer } = await storeSubjectAndReferrer(trial)
       await trial.send({ method: 'DELETE', path: `Patient/${subject}?_cascade=delete` })
-      return observed(
+      return holdsIf(
         await trial.isThere('Observation', referrer),
         'a record that referred to the deleted one was deleted too'
       )
@@ -71,9 +71,9 @@ export const integrityChecks: readonly Check[] = [
     examine: async trial => {
       const value = trial.newId()
       await trial.store({ ...patient, identifier: [{ system: 'urn:clinigate:doctor', value }] } as Draft)
-      const response = await trial.post(observation(`Patient?identifier=urn:clinigate:doctor%7C${value}`))
-      const { reference } = (resourceIn(response)?.subject ?? {}) as { reference?: string }
-      return observed(!/^Patient\/[^?]+$/.test(String(reference)), 'it was followed')
+      const response = await trial.post(buildObservation(`Patient?identifier=urn:clinigate:doctor%7C${value}`))
+      const { reference } = (parseResource(response)?.subject ?? {}) as { reference?: string }
+      return holdsIf(!/^Patient\/[^?]+$/.test(String(reference)), 'it was followed')
     }
   },
   {
@@ -100,7 +100,7 @@ export const integrityChecks: readonly Check[] = [
         body: JSON.stringify(parameters)
       })
       if (operation.status === 200) return fails('$expunge is performed')
-      return observed(deleted.status >= 400 || history.status !== 404, 'a delete obeys the parameter _expunge')
+      return holdsIf(deleted.status >= 400 || history.status !== 404, 'a delete obeys the parameter _expunge')
     }
   },
   {
@@ -127,7 +127,7 @@ export const integrityChecks: readonly Check[] = [
     gateway:
       'It refuses them, because a Subscription sees the records of all organizations and sends them to its endpoint.',
     remedy: 'HAPI: all subscription.*_enabled false. Other servers: give nobody permission to write Subscription.',
-    examine: async trial => await unsubscribed(trial)
+    examine: async trial => await checkSubscriptions(trial)
   },
   {
     name: 'history',
@@ -140,21 +140,23 @@ export const integrityChecks: readonly Check[] = [
       const { id, meta } = await trial.store(patient)
       await trial.put({ ...patient, id, active: true } as Draft & { id: string })
       const version = await trial.send({ method: 'GET', path: `Patient/${id}/_history/${meta.versionId}` })
-      return observed(
-        resourceIn(version)?.meta.versionId === meta.versionId,
-        `a version read was answered with ${statusOf(version)}`
+      return holdsIf(
+        parseResource(version)?.meta.versionId === meta.versionId,
+        `a version read was answered with ${formatStatus(version)}`
       )
     }
   }
 ]
 
-async function referred (trial: TestTenant): Promise<{ readonly subject: string, readonly referrer: string }> {
+async function storeSubjectAndReferrer (
+  trial: TestTenant
+): Promise<{ readonly subject: string, readonly referrer: string }> {
   const subject = await trial.store(patient)
-  return { subject: subject.id, referrer: (await trial.store(observation(`Patient/${subject.id}`))).id }
+  return { subject: subject.id, referrer: (await trial.store(buildObservation(`Patient/${subject.id}`))).id }
 }
 
 /** Its condition is met by nothing but the trial's own, and its address leads nowhere. */
-async function unsubscribed (trial: TestTenant): Promise<ReturnType<typeof holds>> {
+async function checkSubscriptions (trial: TestTenant): Promise<ReturnType<typeof holds>> {
   const draft = {
     resourceType: 'Subscription',
     status: 'requested',
@@ -163,10 +165,10 @@ async function unsubscribed (trial: TestTenant): Promise<ReturnType<typeof holds
     channel: { type: 'rest-hook', endpoint: 'https://clinigate-doctor.invalid/', payload: 'application/fhir+json' }
   } as Draft
   const response = await trial.post(draft)
-  const { id } = resourceIn(response) ?? {}
+  const { id } = parseResource(response) ?? {}
   if (response.status !== 201 || id === undefined) return holds('they are refused')
   for (let look = 1; look <= looks; look++) {
-    if (resourceIn(await trial.send({ method: 'GET', path: `Subscription/${id}` }))?.status === 'active') {
+    if (parseResource(await trial.send({ method: 'GET', path: `Subscription/${id}` }))?.status === 'active') {
       return fails('one became active')
     }
     await trial.pause(lookMs)

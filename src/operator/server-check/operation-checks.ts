@@ -3,10 +3,10 @@ import { verifyOwned } from '../../tenant-guard/verify-owned.js'
 import { parseCapabilities } from '../../tenant-guard/capabilities.js'
 import type { BackendIssue } from '../../tenant-guard/operations/given-outcome.js'
 import { isNotOffered } from '../../tenant-guard/operations/validate.js'
-import { tenantToken } from '../../tenant-guard/restrict.js'
-import { fails, observed, statusOf, type Check, type CheckObservation } from './check.js'
-import { jsonIn, searchsetIn, type Draft, type TestTenant } from './test-tenant.js'
-import { observation, patient } from './write-checks.js'
+import { formatTenantToken } from '../../tenant-guard/restrict.js'
+import { fails, holdsIf, formatStatus, type Check, type CheckObservation } from './check.js'
+import { parseJsonBody, parseSearchset, type Draft, type TestTenant } from './test-tenant.js'
+import { buildObservation, patient } from './write-checks.js'
 
 /** Checks of the server's operations. */
 export const operationChecks: readonly Check[] = [
@@ -18,16 +18,16 @@ export const operationChecks: readonly Check[] = [
     remedy: 'Turn on the operation if clients need it.',
     examine: async trial => {
       const { id } = await trial.store(patient)
-      const about = await trial.store(observation(`Patient/${id}`))
+      const about = await trial.store(buildObservation(`Patient/${id}`))
       const response = await trial.send({
         method: 'GET',
         path: `Patient/${id}/$everything?_count=100`,
         headers: { 'cache-control': 'no-cache' }
       })
-      const { matches = [], included = [] } = searchsetIn(response) ?? {}
-      return observed(
+      const { matches = [], included = [] } = parseSearchset(response) ?? {}
+      return holdsIf(
         [...matches, ...included].some(resource => (resource as { id?: unknown }).id === about.id),
-        response.status === 200 ? "the patient's records are missing" : `it was answered with ${statusOf(response)}`
+        response.status === 200 ? "the patient's records are missing" : `it was answered with ${formatStatus(response)}`
       )
     }
   },
@@ -39,15 +39,15 @@ export const operationChecks: readonly Check[] = [
     remedy: 'Nothing. Clients search each type by its dates instead.',
     examine: async trial => {
       const { id } = await trial.store(patient)
-      const earlier = { ...observation(`Patient/${id}`), effectiveDateTime: '2001-01-01' } as Draft
+      const earlier = { ...buildObservation(`Patient/${id}`), effectiveDateTime: '2001-01-01' } as Draft
       const { id: about } = await trial.store(earlier)
       const response = await trial.send({
         method: 'GET',
         path: `Patient/${id}/$everything?start=2020-01-01&_count=100`,
         headers: { 'cache-control': 'no-cache' }
       })
-      const { matches = [], included = [] } = searchsetIn(response) ?? {}
-      return observed(
+      const { matches = [], included = [] } = parseSearchset(response) ?? {}
+      return holdsIf(
         ![...matches, ...included].some(resource => (resource as { id?: unknown }).id === about),
         'a record from before start was returned'
       )
@@ -63,15 +63,15 @@ export const operationChecks: readonly Check[] = [
       const response = await trial.send({
         method: 'POST',
         path: 'Patient/$validate',
-        body: JSON.stringify(trial.tagged(patient))
+        body: JSON.stringify(trial.withTags(patient))
       })
-      const { resourceType, issue } = (jsonIn(response) ?? {}) as {
+      const { resourceType, issue } = (parseJsonBody(response) ?? {}) as {
         resourceType?: unknown
         issue?: readonly BackendIssue[]
       }
-      return observed(
+      return holdsIf(
         resourceType === 'OperationOutcome' && !isNotOffered(response, issue),
-        `it was answered with ${statusOf(response)}`
+        `it was answered with ${formatStatus(response)}`
       )
     }
   },
@@ -82,11 +82,11 @@ export const operationChecks: readonly Check[] = [
     gateway: 'Bulk exports use tagged searches instead, which take longer but return the same records.',
     remedy:
       'Turn on bulk export, with files below the base URL. Azure writes them to a storage account, so the gateway uses searches there.',
-    examine: async trial => await exported(trial)
+    examine: async trial => await checkExport(trial)
   }
 ]
 
-async function exported (trial: TestTenant): Promise<CheckObservation> {
+async function checkExport (trial: TestTenant): Promise<CheckObservation> {
   if (parseCapabilities(await trial.send({ method: 'GET', path: 'metadata' }))?.hasExport !== true) {
     return fails('the CapabilityStatement has no export')
   }
@@ -95,7 +95,7 @@ async function exported (trial: TestTenant): Promise<CheckObservation> {
   const parameter = [
     { name: '_outputFormat', valueString: 'application/fhir+ndjson' },
     { name: '_type', valueString: 'Patient' },
-    { name: '_typeFilter', valueString: `Patient?_tag=${encodeURIComponent(tenantToken(trial.tenant))}` }
+    { name: '_typeFilter', valueString: `Patient?_tag=${encodeURIComponent(formatTenantToken(trial.tenant))}` }
   ]
   const begun = await trial.send({
     method: 'POST',
@@ -103,10 +103,10 @@ async function exported (trial: TestTenant): Promise<CheckObservation> {
     headers: { prefer: 'respond-async' },
     body: JSON.stringify({ resourceType: 'Parameters', parameter })
   })
-  const job = below(trial, begun.headers['content-location'])
-  if (begun.status !== 202) return fails(`it was answered with ${statusOf(begun)}`)
+  const job = toRelativePath(trial, begun.headers['content-location'])
+  if (begun.status !== 202) return fails(`it was answered with ${formatStatus(begun)}`)
   if (job === undefined) return fails('its status URL is not below the base URL')
-  const done = await ended(trial, job)
+  const done = await pollJob(trial, job)
   if (done === undefined) {
     await trial.send({ method: 'DELETE', path: job })
     return fails(
@@ -114,15 +114,15 @@ async function exported (trial: TestTenant): Promise<CheckObservation> {
       'unclear'
     )
   }
-  if (done.status !== 200) return fails(`it ended with ${statusOf(done)}`)
-  return await taken(trial, done, requested)
+  if (done.status !== 200) return fails(`it ended with ${formatStatus(done)}`)
+  return await checkExportedFiles(trial, done, requested)
 }
 
 const looks = 90
 const lookMs = 1_000
 
 /** The final response of a job; undefined after the timeout. */
-async function ended (trial: TestTenant, job: string): Promise<BackendResponse | undefined> {
+async function pollJob (trial: TestTenant, job: string): Promise<BackendResponse | undefined> {
   for (let look = 1; look <= looks; look++) {
     const response = await trial.send({ method: 'GET', path: job })
     if (response.status !== 202) return response
@@ -131,12 +131,14 @@ async function ended (trial: TestTenant, job: string): Promise<BackendResponse |
   return undefined
 }
 
-async function taken (trial: TestTenant, manifest: BackendResponse, requested: number): Promise<CheckObservation> {
-  const { output } = (jsonIn(manifest) ?? {}) as { output?: unknown }
+async function checkExportedFiles (
+  trial: TestTenant, manifest: BackendResponse, requested: number
+): Promise<CheckObservation> {
+  const { output } = (parseJsonBody(manifest) ?? {}) as { output?: unknown }
   if (!Array.isArray(output)) return fails('it has no manifest')
-  const files = output.map(({ url }) => below(trial, url))
+  const files = output.map(({ url }) => toRelativePath(trial, url))
   if (files.includes(undefined)) return fails('its files are not below the base URL')
-  const texts = (await Promise.all(files.map(file => textOf(trial, file!))))
+  const texts = (await Promise.all(files.map(file => downloadText(trial, file!))))
     .join('\n')
     .split('\n')
     .filter(line => line.trim() !== '')
@@ -146,13 +148,13 @@ async function taken (trial: TestTenant, manifest: BackendResponse, requested: n
   if (own.length < texts.length) {
     return fails('it contains records without the tag, so exports of organizations will fail', 'blocks')
   }
-  return observed(own.length === requested, `it returned ${own.length} of ${requested} records`)
+  return holdsIf(own.length === requested, `it returned ${own.length} of ${requested} records`)
 }
 
 /** More than a trial has is not read: it would be everybody's. */
 const maxBytes = 1_000_000
 
-async function textOf ({ backend }: TestTenant, path: string): Promise<string> {
+async function downloadText ({ backend }: TestTenant, path: string): Promise<string> {
   const { body } = await backend.stream({
     path,
     accept: ['application/fhir+ndjson', 'application/ndjson', 'application/x-ndjson'],
@@ -167,6 +169,6 @@ async function textOf ({ backend }: TestTenant, path: string): Promise<string> {
   return text.length > maxBytes ? text.slice(0, text.indexOf('\n')) : text
 }
 
-function below ({ backend: { baseUrl } }: TestTenant, url: unknown): string | undefined {
+function toRelativePath ({ backend: { baseUrl } }: TestTenant, url: unknown): string | undefined {
   return typeof url === 'string' && url.startsWith(`${baseUrl}/`) ? url.slice(baseUrl.length + 1) : undefined
 }

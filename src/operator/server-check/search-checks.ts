@@ -1,10 +1,10 @@
 import type { ReadRequest } from '../../backends/backend.js'
 import type { StoredResource } from '../../mappings/fhir.js'
-import { pageLink, searchPaths } from '../../tenant-guard/reads/pages.js'
-import { identityElements, restrict, strictHandling, type SearchRequest } from '../../tenant-guard/restrict.js'
-import { fails, holds, observed, statusOf, type Check, type CheckObservation } from './check.js'
-import { idsOf, searchsetIn, type Draft, type TestTenant } from './test-tenant.js'
-import { observation, patient } from './write-checks.js'
+import { parsePageLink, listSearchPaths } from '../../tenant-guard/reads/pages.js'
+import { getIdentityElements, restrict, strictHandling, type SearchRequest } from '../../tenant-guard/restrict.js'
+import { fails, holds, holdsIf, formatStatus, type Check, type CheckObservation } from './check.js'
+import { getMatchIds, parseSearchset, type Draft, type TestTenant } from './test-tenant.js'
+import { buildObservation, patient } from './write-checks.js'
 
 /** How the server finds records. */
 export const searchChecks: readonly Check[] = [
@@ -15,7 +15,7 @@ export const searchChecks: readonly Check[] = [
     gateway:
       'Each record is still checked before it is returned. But counts include records of other organizations, and each search that returns one is an isolation incident.',
     remedy: 'Make the server index meta.tag, and compare systems and codes case-sensitively.',
-    examine: async trial => await foundByTag(trial, request => request)
+    examine: async trial => await checkTagSearch(trial, request => request)
   },
   {
     name: 'tag-search-by-form',
@@ -25,8 +25,8 @@ export const searchChecks: readonly Check[] = [
       'Each record is still checked before it is returned. But counts of long searches include records of other organizations, and each search that returns one is an isolation incident.',
     remedy: 'Make the server read the form, or both the form and the URL, of POST <type>/_search.',
     examine: async trial =>
-      (await trial.send(byForm(restrict({ type: 'Patient', parameters: [], count: 0 }, trial.tenant)))).status === 200
-        ? await foundByTag(trial, byForm)
+      (await trial.send(toFormSearch(restrict({ type: 'Patient', parameters: [], count: 0 }, trial.tenant)))).status === 200
+        ? await checkTagSearch(trial, toFormSearch)
         : holds('the server has no search by form')
   },
   {
@@ -40,7 +40,7 @@ export const searchChecks: readonly Check[] = [
     examine: async trial => {
       for (let round = 1; round <= 3; round++) {
         const { id } = await trial.store(patient)
-        if (!idsOf(await trial.search('Patient', [['_id', id]])).includes(id)) {
+        if (!getMatchIds(await trial.search('Patient', [['_id', id]])).includes(id)) {
           return fails('it was not found immediately')
         }
       }
@@ -56,14 +56,14 @@ export const searchChecks: readonly Check[] = [
     examine: async trial => {
       const ids = [(await trial.store(patient)).id, (await trial.store(patient)).id]
       const { path } = restrict(
-        { type: 'Patient', parameters: [['_id', ids.join(',')]], count: 2, shape: identityElements('Patient') },
+        { type: 'Patient', parameters: [['_id', ids.join(',')]], count: 2, shape: getIdentityElements('Patient') },
         trial.tenant
       )
-      const found = searchsetIn(await trial.send({ method: 'GET', path, headers: { 'cache-control': 'no-cache' } }))
+      const found = parseSearchset(await trial.send({ method: 'GET', path, headers: { 'cache-control': 'no-cache' } }))
       const tagged = ((found?.matches ?? []) as StoredResource[]).filter(({ meta }) =>
         meta?.tag?.some(({ code }) => code === trial.tenant.id)
       )
-      return observed(
+      return holdsIf(
         ids.every(id => tagged.some(record => record.id === id)),
         'not all were found with their tags'
       )
@@ -76,7 +76,7 @@ export const searchChecks: readonly Check[] = [
     gateway: 'Searches with more than one page get 502, because it does not follow links to other addresses.',
     remedy:
       "Configure the server with the address in datastores.<name>.url, or use there the address in the server's links. HAPI: server_address, or a proxy that forwards Host.",
-    examine: async trial => await paged(trial)
+    examine: async trial => await checkPages(trial)
   },
   {
     name: 'totals',
@@ -85,14 +85,14 @@ export const searchChecks: readonly Check[] = [
     gateway: 'It requests the number separately: one more call for the first page of a search with several pages.',
     remedy: 'Make the server obey _total=accurate.',
     examine: async trial => {
-      await trial.store(observation())
-      await trial.store(observation())
+      await trial.store(buildObservation())
+      await trial.store(buildObservation())
       if ((await trial.search('Observation', [], { count: 1, total: 'accurate' }))?.total !== undefined) return holds()
       const { path } = restrict(
         { type: 'Observation', parameters: [], count: 1, shape: [['_summary', 'count']] },
         trial.tenant
       )
-      const separate = searchsetIn(await trial.send({ method: 'GET', path, headers: { 'cache-control': 'no-cache' } }))
+      const separate = parseSearchset(await trial.send({ method: 'GET', path, headers: { 'cache-control': 'no-cache' } }))
       return fails(
         separate?.total === undefined
           ? 'neither _total=accurate nor _summary=count is obeyed, so lists with several pages have no total'
@@ -109,7 +109,7 @@ export const searchChecks: readonly Check[] = [
     examine: async trial => {
       const { id } = await trial.store(patient)
       await trial.store(patient)
-      const { path, form, method } = byForm(
+      const { path, form, method } = toFormSearch(
         restrict({ type: 'Patient', parameters: [['_id', id]], count: 50 }, trial.tenant)
       )
       // Of a long search, the client's part is in the form alone.
@@ -119,13 +119,13 @@ export const searchChecks: readonly Check[] = [
         form: form!,
         headers: { 'cache-control': 'no-cache' }
       })
-      const found = idsOf(searchsetIn(response))
+      const found = getMatchIds(parseSearchset(response))
       if (response.status === 200 && found.length > 1) {
         return fails('the form is ignored, so a long search finds all records of the organization', 'blocks')
       }
-      return observed(
+      return holdsIf(
         found.length === 1 && found[0] === id,
-        response.status === 200 ? 'it found nothing' : `it was answered with ${statusOf(response)}`
+        response.status === 200 ? 'it found nothing' : `it was answered with ${formatStatus(response)}`
       )
     }
   },
@@ -139,7 +139,7 @@ export const searchChecks: readonly Check[] = [
       const values = Array.from({ length: 1_200 }, (_, i) => `urn:clinigate:doctor|none-${i}`)
       const request = restrict({ type: 'Patient', parameters: [['identifier', values.join()]], count: 1 }, trial.tenant)
       const response = await trial.send(request)
-      return observed(searchsetIn(response) !== undefined, `it was answered with ${statusOf(response)}`)
+      return holdsIf(parseSearchset(response) !== undefined, `it was answered with ${formatStatus(response)}`)
     }
   },
   {
@@ -150,18 +150,18 @@ export const searchChecks: readonly Check[] = [
     remedy: 'Make the server support _include and _revinclude.',
     examine: async trial => {
       const subject = await trial.store(patient)
-      const referrer = await trial.store(observation(`Patient/${subject.id}`))
-      const included = async (type: string, id: string, parameter: string) => {
+      const referrer = await trial.store(buildObservation(`Patient/${subject.id}`))
+      const searchIncluded = async (type: string, id: string, parameter: string) => {
         const { path } = restrict({ type, parameters: [['_id', id]], count: 5 }, trial.tenant)
         return (
-          (searchsetIn(
+          (parseSearchset(
             await trial.send({ method: 'GET', path: `${path}&${parameter}`, headers: { 'cache-control': 'no-cache' } })
           )?.included ?? []) as StoredResource[]
         ).map(record => record.id)
       }
-      const forth = await included('Observation', referrer.id, '_include=Observation:subject')
-      const back = await included('Patient', subject.id, '_revinclude=Observation:subject')
-      return observed(forth.includes(subject.id) && back.includes(referrer.id), 'the included records are missing')
+      const forth = await searchIncluded('Observation', referrer.id, '_include=Observation:subject')
+      const back = await searchIncluded('Patient', subject.id, '_revinclude=Observation:subject')
+      return holdsIf(forth.includes(subject.id) && back.includes(referrer.id), 'the included records are missing')
     }
   },
   {
@@ -174,18 +174,18 @@ export const searchChecks: readonly Check[] = [
     examine: async trial => {
       const { path } = restrict({ type: 'Patient', parameters: [['clinigate-doctor', 'x']], count: 1 }, trial.tenant)
       const response = await trial.send({ method: 'GET', path, headers: strictHandling })
-      return observed(response.status >= 400, 'it was ignored')
+      return holdsIf(response.status >= 400, 'it was ignored')
     }
   }
 ]
 
 /** The same search as a form, with everything in the form as well. */
-function byForm ({ path }: ReadRequest): ReadRequest {
+function toFormSearch ({ path }: ReadRequest): ReadRequest {
   const [type, query = ''] = path.split('?')
   return { method: 'POST', path: `${type}/_search?${query}`, form: query }
 }
 
-async function foundByTag (
+async function checkTagSearch (
   trial: TestTenant,
   by: (request: ReadRequest) => ReadRequest
 ): Promise<CheckObservation> {
@@ -207,9 +207,9 @@ async function foundByTag (
     total: 'accurate'
   }
   const find = async (request: SearchRequest) =>
-    searchsetIn(await trial.send({ ...by(restrict(request, trial.tenant)), headers: { 'cache-control': 'no-cache' } }))
+    parseSearchset(await trial.send({ ...by(restrict(request, trial.tenant)), headers: { 'cache-control': 'no-cache' } }))
   const found = await find(own)
-  const ids = idsOf(found)
+  const ids = getMatchIds(found)
   if (!ids.includes(id)) {
     return fails(found === undefined ? 'the search was refused' : 'a record with the tag was not found')
   }
@@ -224,43 +224,43 @@ async function foundByTag (
     (await find({ ...own, count: 0 }))?.total,
     (await find({ ...own, total: undefined, shape: [['_summary', 'count']] }))?.total
   ]
-  return observed(
+  return holdsIf(
     counts.every(count => count === undefined || count === 1),
     'records with another tag were counted'
   )
 }
 
-async function paged (trial: TestTenant): Promise<CheckObservation> {
+async function checkPages (trial: TestTenant): Promise<CheckObservation> {
   const stored = [
-    (await trial.store(observation())).id,
-    (await trial.store(observation())).id,
-    (await trial.store(observation())).id
+    (await trial.store(buildObservation())).id,
+    (await trial.store(buildObservation())).id,
+    (await trial.store(buildObservation())).id
   ]
   const seen: string[] = []
   let found = await trial.search('Observation', [['_id', stored.join(',')]], { count: 1 })
-  const way = wayOf(found?.next)
+  const pagination = describePagination(found?.next)
   for (let page = 1; page <= stored.length + 1; page++) {
-    seen.push(...idsOf(found))
+    seen.push(...getMatchIds(found))
     if (found?.next === undefined) break
-    const link = pageLink(found.next, trial.backend.baseUrl, searchPaths('Observation'))
-    if (link === undefined) return fails(`the link to the next page points to ${originOf(found.next)}`)
-    found = searchsetIn(await trial.send({ method: 'GET', path: link }))
+    const link = parsePageLink(found.next, trial.backend.baseUrl, listSearchPaths('Observation'))
+    if (link === undefined) return fails(`the link to the next page points to ${toBaseUrl(found.next)}`)
+    found = parseSearchset(await trial.send({ method: 'GET', path: link }))
   }
   const isComplete = seen.length === stored.length && stored.every(id => seen.includes(id))
-  return observed(
+  return holdsIf(
     isComplete,
     `of ${stored.length} records, one per page, ${new Set(seen).size} were found on ${seen.length} pages`,
-    way
+    pagination
   )
 }
 
-function wayOf (next: string | undefined): string | undefined {
+function describePagination (next: string | undefined): string | undefined {
   if (next === undefined) return undefined
   if (/[?&]_getpages=/.test(next)) return 'the server stores the result of a search and forgets it after some time'
   return /[?&]_offset=/.test(next) ? 'pages are identified by offset' : 'pages are identified by a token'
 }
 
-function originOf (link: string): string {
+function toBaseUrl (link: string): string {
   return URL.canParse(link)
     ? `${new URL(link).origin}${new URL(link).pathname.replace(/\/[A-Z]\w+(?:\/_search)?$/, '')}`
     : 'no URL'

@@ -5,7 +5,7 @@ import type { FhirResource, StoredResource } from '../../mappings/fhir.js'
 import type { SearchParameter } from '../../tenant-guard/interaction.js'
 import { parseBundle, type BackendBundle } from '../../tenant-guard/reads/backend-bundle.js'
 import { isId } from '../../fhir/names.js'
-import { encodeParameters, restrict, tenantToken, type SearchRequest } from '../../tenant-guard/restrict.js'
+import { encodeParameters, restrict, formatTenantToken, type SearchRequest } from '../../tenant-guard/restrict.js'
 import type { Tenant } from '../../tenant-guard/tenant.js'
 import { parseLocation } from '../../tenant-guard/writes/stored-resource.js'
 
@@ -84,9 +84,9 @@ export class TestTenant {
       method: 'POST',
       path: type,
       headers: { prefer: 'return=representation', ...headers },
-      body: this.#text(resource)
+      body: this.#printTagged(resource)
     })
-    const id = resourceIn(response)?.id ?? parseLocation(response.headers.location, { type })?.id
+    const id = parseResource(response)?.id ?? parseLocation(response.headers.location, { type })?.id
     if ((response.status === 200 || response.status === 201) && isId(id)) this.#made.add(`${type}/${id}`)
     return response
   }
@@ -101,31 +101,32 @@ export class TestTenant {
       method: 'PUT',
       path,
       headers: { prefer: 'return=representation', ...headers },
-      body: this.#text(resource)
+      body: this.#printTagged(resource)
     })
   }
 
   /** Sends several writes as one Bundle, and remembers the records that the response reports as stored. */
-  async bundle (type: 'transaction' | 'batch', entry: readonly BundleEntry[]): Promise<BackendResponse> {
-    const answer = await this.send({
+  async sendBundle (type: 'transaction' | 'batch', entry: readonly BundleEntry[]): Promise<BackendResponse> {
+    const bundleResponse = await this.send({
       method: 'POST',
       path: '',
       headers: { prefer: 'return=representation' },
       body: printJson({ resourceType: 'Bundle', type, entry })
     })
-    for (const { response } of entriesIn(answer)) {
+    for (const { response } of parseEntries(bundleResponse)) {
       for (const requested of trialTypes) {
         const location = parseLocation(response?.location, { type: requested })
         if (location !== undefined) this.#made.add(`${requested}/${location.id}`)
       }
     }
-    return answer
+    return bundleResponse
   }
 
   /** Stores a record that a check needs. @throws {Error} if the server does not store it */
   async store (resource: Draft): Promise<StoredResource> {
     const response = await this.post(resource)
-    const id = resourceIn(response)?.id ?? parseLocation(response.headers.location, { type: resource.resourceType })?.id
+    const id =
+      parseResource(response)?.id ?? parseLocation(response.headers.location, { type: resource.resourceType })?.id
     if (response.status !== 201 || id === undefined) {
       throw new Error(`a test record was not stored (status ${response.status})`)
     }
@@ -135,7 +136,7 @@ export class TestTenant {
   /** @throws {Error} if it does not exist */
   async read (type: string, id: string): Promise<StoredResource> {
     const response = await this.send({ method: 'GET', path: `${type}/${id}` })
-    const resource = resourceIn(response)
+    const resource = parseResource(response)
     if (response.status !== 200 || resource === undefined) {
       throw new Error(`a test record could not be read (status ${response.status})`)
     }
@@ -153,15 +154,15 @@ export class TestTenant {
     page: Partial<Pick<SearchRequest, 'count' | 'total'>> = {}
   ): Promise<BackendBundle | undefined> {
     const request = restrict({ type, parameters, count: 50, ...page }, this.tenant)
-    return searchsetIn(await this.send({ ...request, headers: { 'cache-control': 'no-cache' } }))
+    return parseSearchset(await this.send({ ...request, headers: { 'cache-control': 'no-cache' } }))
   }
 
   /** The trial's tags on a resource. */
-  tagged<R extends Draft>(resource: R): R {
+  withTags<R extends Draft>(resource: R): R {
     const tag = resource.meta?.tag ?? [{ system: this.tenant.system, code: this.tenant.id }]
     return {
       ...resource,
-      meta: { ...resource.meta, tag: [...tag, { system: trialSystem(this.tenant), code: trialCode }] }
+      meta: { ...resource.meta, tag: [...tag, { system: toTestTagSystem(this.tenant), code: trialCode }] }
     }
   }
 
@@ -170,7 +171,7 @@ export class TestTenant {
    * @returns `Type/id` of records that could not be deleted
    */
   async clean (): Promise<readonly string[]> {
-    for (const record of await this.#leftovers()) this.#made.add(record)
+    for (const record of await this.#findLeftovers()) this.#made.add(record)
     const left = new Set(this.#made)
     for (let pass = 1; pass <= 3 && left.size > 0; pass++) {
       // Records that refer to others were stored after them.
@@ -189,15 +190,15 @@ export class TestTenant {
   }
 
   /** Each match is checked: a server that ignores the condition would return records of any tenant. */
-  async #leftovers (): Promise<string[]> {
+  async #findLeftovers (): Promise<string[]> {
     const condition = encodeParameters([
-      ['_tag', tenantToken({ system: trialSystem(this.tenant), id: trialCode })],
+      ['_tag', formatTenantToken({ system: toTestTagSystem(this.tenant), id: trialCode })],
       ['_count', '200']
     ])
     const found: string[] = []
     for (const type of [...trialTypes].reverse()) {
       const matches =
-        searchsetIn(
+        parseSearchset(
           await this.send({
             method: 'GET',
             path: `${type}?${condition}`,
@@ -213,16 +214,16 @@ export class TestTenant {
     return found
   }
 
-  #text (resource: Draft): string {
-    return printJson(this.tagged(resource))
+  #printTagged (resource: Draft): string {
+    return printJson(this.withTags(resource))
   }
 }
 
-const trialSystem = ({ system }: Tenant): string => `${system}:doctor`
+const toTestTagSystem = ({ system }: Tenant): string => `${system}:doctor`
 const trialCode = 'trial'
 
 function isOfTrial ({ meta }: StoredResource, tenant: Tenant): boolean {
-  return (meta.tag ?? []).some(({ system, code }) => system === trialSystem(tenant) && code === trialCode)
+  return (meta.tag ?? []).some(({ system, code }) => system === toTestTagSystem(tenant) && code === trialCode)
 }
 
 /** A response of any status; those that `send` treats as errors have no body. */
@@ -237,31 +238,31 @@ export async function getResponse (backend: Backend, request: BackendRequest): P
 }
 
 /** The resource in a response; undefined if it contains none, or an OperationOutcome. */
-export function resourceIn (response: BackendResponse): StoredResource | undefined {
-  const value = jsonIn(response) as StoredResource | undefined
+export function parseResource (response: BackendResponse): StoredResource | undefined {
+  const value = parseJsonBody(response) as StoredResource | undefined
   return value === undefined || typeof value.resourceType !== 'string' || value.resourceType === 'OperationOutcome'
     ? undefined
     : value
 }
 
 /** The searchset in a response. */
-export function searchsetIn (response: BackendResponse | undefined): BackendBundle | undefined {
-  return response?.status === 200 ? parseBundle(jsonIn(response)) : undefined
+export function parseSearchset (response: BackendResponse | undefined): BackendBundle | undefined {
+  return response?.status === 200 ? parseBundle(parseJsonBody(response)) : undefined
 }
 
 /** The entries of a Bundle in a response. */
-export function entriesIn (
+export function parseEntries (
   response: BackendResponse
 ): ReadonlyArray<{
   readonly resource?: StoredResource
   readonly response?: { readonly status?: unknown; readonly location?: unknown }
 }> {
-  const { entry } = (jsonIn(response) ?? {}) as { entry?: unknown }
+  const { entry } = (parseJsonBody(response) ?? {}) as { entry?: unknown }
   return response.status === 200 && Array.isArray(entry) ? entry : []
 }
 
 /** The JSON of a response; undefined where it is none. */
-export function jsonIn ({ body }: BackendResponse): object | undefined {
+export function parseJsonBody ({ body }: BackendResponse): object | undefined {
   try {
     const value: unknown = parseStored(body)
     return value !== null && typeof value === 'object' ? value : undefined
@@ -271,5 +272,5 @@ export function jsonIn ({ body }: BackendResponse): object | undefined {
 }
 
 /** The ids of the matches of a search. */
-export const idsOf = (found: BackendBundle | undefined): string[] =>
+export const getMatchIds = (found: BackendBundle | undefined): string[] =>
   ((found?.matches ?? []) as StoredResource[]).map(({ id }) => id)

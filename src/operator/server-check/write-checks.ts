@@ -1,8 +1,8 @@
 import { ExactNumber } from '../../json/json.js'
 import type { StoredResource } from '../../mappings/fhir.js'
 import { verifyOwned } from '../../tenant-guard/verify-owned.js'
-import { fails, holds, observed, statusOf, type Check, type CheckObservation } from './check.js'
-import { resourceIn, type Draft, type TestTenant } from './test-tenant.js'
+import { fails, holds, holdsIf, formatStatus, type Check, type CheckObservation } from './check.js'
+import { parseResource, type Draft, type TestTenant } from './test-tenant.js'
 
 export const patient: Draft = { resourceType: 'Patient', name: [{ family: 'Doctor' }] }
 
@@ -17,10 +17,10 @@ export const writeChecks: readonly Check[] = [
     isFirst: true,
     examine: async trial => {
       const response = await trial.post(patient)
-      if (response.status !== 201) return fails(`a create was answered with ${statusOf(response)}`)
+      if (response.status !== 201) return fails(`a create was answered with ${formatStatus(response)}`)
       const { id } = await trial.store(patient)
       const record = await trial.read('Patient', id)
-      return observed(
+      return holdsIf(
         verifyOwned(record, { tenant: trial.tenant, type: 'Patient', id }) !== undefined,
         'the record came back without its tag or with another one'
       )
@@ -33,8 +33,8 @@ export const writeChecks: readonly Check[] = [
     gateway: 'It reads each record after writing it: one more call per write.',
     remedy: 'Make the server obey Prefer: return=representation.',
     examine: async trial =>
-      observed(
-        resourceIn(await trial.post(patient)) !== undefined,
+      holdsIf(
+        parseResource(await trial.post(patient)) !== undefined,
         'the response to a create does not contain the record'
       )
   },
@@ -45,7 +45,7 @@ export const writeChecks: readonly Check[] = [
     gateway:
       "A guessed id never shows another organization's record. But sequential ids reveal the total number of records.",
     remedy: 'HAPI: server_id_strategy UUID.',
-    examine: async trial => observed(!/^\d+$/.test((await trial.store(patient)).id), 'they are numbers')
+    examine: async trial => holdsIf(!/^\d+$/.test((await trial.store(patient)).id), 'they are numbers')
   },
   {
     name: 'numbers',
@@ -55,10 +55,10 @@ export const writeChecks: readonly Check[] = [
     remedy: 'We know of no setting for this.',
     examine: async trial => {
       const { valueQuantity } = await trial.store({
-        ...observation(),
+        ...buildObservation(),
         valueQuantity: { value: new ExactNumber('1.10'), unit: 'mg' }
       } as Draft)
-      return observed(
+      return holdsIf(
         String((valueQuantity as { value?: unknown } | undefined)?.value) === '1.10',
         'it came back in a different form'
       )
@@ -73,9 +73,9 @@ export const writeChecks: readonly Check[] = [
     examine: async trial => {
       const { id } = await trial.store(patient)
       const deleted = await trial.send({ method: 'DELETE', path: `Patient/${id}` })
-      const statuses = [await statusOfRead(trial, id), await statusOfRead(trial, trial.newId())]
+      const statuses = [await fetchReadStatus(trial, id), await fetchReadStatus(trial, trial.newId())]
       const isGone = deleted.status < 300 && statuses.every(status => status === 404 || status === 410)
-      return observed(
+      return holdsIf(
         isGone,
         `a delete was answered with ${deleted.status}, and then reads with ${statuses.join(' and ')}`
       )
@@ -87,7 +87,7 @@ export const writeChecks: readonly Check[] = [
     otherwise: 'blocks',
     gateway: 'Changes are lost, or clients cannot tell versions apart.',
     remedy: 'Turn on versioning in the server for all types.',
-    examine: async trial => await updated(trial)
+    examine: async trial => await checkUpdate(trial)
   },
   {
     name: 'tags-on-update',
@@ -116,7 +116,7 @@ export const writeChecks: readonly Check[] = [
     otherwise: 'blocks',
     gateway: "One client's change can overwrite another's.",
     remedy: 'Make the server obey If-Match on updates.',
-    examine: async trial => await exclusive(trial)
+    examine: async trial => await checkConcurrentUpdates(trial)
   },
   {
     name: 'if-match-on-delete',
@@ -132,7 +132,7 @@ export const writeChecks: readonly Check[] = [
         path: `Patient/${id}`,
         headers: { 'if-match': `W/"${meta.versionId}"` }
       })
-      return observed(
+      return holdsIf(
         [409, 412].includes(response.status) && (await trial.isThere('Patient', id)),
         'If-Match was ignored'
       )
@@ -146,7 +146,7 @@ export const writeChecks: readonly Check[] = [
     remedy: 'Turn on update-as-create for ids of letters and digits. HAPI: client_id_strategy ALPHANUMERIC.',
     examine: async trial => {
       const response = await trial.put({ ...patient, id: `d${trial.newId()}` })
-      return observed(response.status === 201, `it was answered with ${statusOf(response)}`)
+      return holdsIf(response.status === 201, `it was answered with ${formatStatus(response)}`)
     }
   },
   {
@@ -156,12 +156,12 @@ export const writeChecks: readonly Check[] = [
     gateway: 'A create with an Idempotency-Key may be stored twice if its response was lost.',
     remedy: 'Turn on conditional creates for all types.',
     examine: async trial => {
-      const { create, countStored } = conditionalCreate(trial)
+      const { create, countStored } = prepareConditionalCreate(trial)
       const responses = [await create(), await create()]
       const stored = await countStored()
-      return observed(
+      return holdsIf(
         responses[0]!.status === 201 && responses[1]!.status === 200 && stored === 1,
-        `sent twice, it was answered with ${responses.map(statusOf).join(' and ')}, and the number of stored records is ${stored ?? 'unknown'}`
+        `sent twice, it was answered with ${responses.map(formatStatus).join(' and ')}, and the number of stored records is ${stored ?? 'unknown'}`
       )
     }
   },
@@ -174,7 +174,7 @@ export const writeChecks: readonly Check[] = [
     examine: async trial => {
       // Chance decides whether two of them meet in the server, so it gets several.
       for (let round = 1; round <= 5; round++) {
-        const { create, countStored } = conditionalCreate(trial)
+        const { create, countStored } = prepareConditionalCreate(trial)
         await Promise.all(Array.from({ length: 10 }, create))
         const stored = await countStored()
         if (stored !== 1) return fails(`of ten at once, the number of stored records is ${stored ?? 'unknown'}`)
@@ -185,7 +185,7 @@ export const writeChecks: readonly Check[] = [
 ]
 
 /** A create of one person under the condition that there is none, to be sent as often as one likes. */
-function conditionalCreate (trial: TestTenant) {
+function prepareConditionalCreate (trial: TestTenant) {
   const value = trial.newId()
   const headers = {
     'if-none-exist': `identifier=urn:clinigate:doctor%7C${value}&_tag=${encodeURIComponent(`${trial.tenant.system}|${trial.tenant.id}`)}`
@@ -201,7 +201,7 @@ function conditionalCreate (trial: TestTenant) {
 const otherTag = { system: 'urn:clinigate:doctor:other', code: 'x' }
 
 /** A record that may refer to another. */
-export function observation (subject?: string): Draft {
+export function buildObservation (subject?: string): Draft {
   return {
     resourceType: 'Observation',
     status: 'final',
@@ -210,39 +210,39 @@ export function observation (subject?: string): Draft {
   } as Draft
 }
 
-async function statusOfRead (trial: TestTenant, id: string): Promise<number> {
+async function fetchReadStatus (trial: TestTenant, id: string): Promise<number> {
   return (await trial.send({ method: 'GET', path: `Patient/${id}` })).status
 }
 
-async function updated (trial: TestTenant): Promise<CheckObservation> {
+async function checkUpdate (trial: TestTenant): Promise<CheckObservation> {
   const before = await trial.store(patient)
   const response = await trial.put({ ...patient, id: before.id, gender: 'other' } as Draft & { id: string })
   const after: StoredResource = await trial.read('Patient', before.id)
   if (response.status !== 200 || after.gender !== 'other') {
-    return fails(`an update was answered with ${statusOf(response)}`)
+    return fails(`an update was answered with ${formatStatus(response)}`)
   }
   const versions = [before.meta.versionId, after.meta.versionId]
-  return observed(
+  return holdsIf(
     versions.every(version => typeof version === 'string') && versions[0] !== versions[1],
     'records have no meta.versionId, or keep it after a change'
   )
 }
 
 /** Changes of an earlier version, after another change and at the same moment as others. */
-async function exclusive (trial: TestTenant): Promise<CheckObservation> {
+async function checkConcurrentUpdates (trial: TestTenant): Promise<CheckObservation> {
   const { id, meta } = await trial.store(patient)
   const change = (gender: string, version: unknown) =>
     trial.put({ ...patient, id, gender } as Draft & { id: string }, { 'if-match': `W/"${version}"` })
   const [first, second] = [await change('male', meta.versionId), await change('female', meta.versionId)]
   const { gender, meta: { versionId } } = await trial.read('Patient', id)
-  if (first.status !== 200) return fails(`an update of the current version was answered with ${statusOf(first)}`)
+  if (first.status !== 200) return fails(`an update of the current version was answered with ${formatStatus(first)}`)
   if (![409, 412].includes(second.status) || gender !== 'male') {
-    return fails(`an update of an earlier version was answered with ${statusOf(second)}`)
+    return fails(`an update of an earlier version was answered with ${formatStatus(second)}`)
   }
   // None leaves the record as it is, which a server may answer with 200 and the same version.
   const atOnce = await Promise.all(['female', 'other', 'unknown'].map(value => change(value, versionId)))
   const performed = atOnce.filter(({ status }) => status === 200).length
-  return observed(
+  return holdsIf(
     performed === 1,
     `of three updates of one version sent at the same time, ${performed} were performed`,
     `an earlier version is refused with ${second.status}`

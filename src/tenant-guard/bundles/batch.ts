@@ -1,4 +1,4 @@
-import { failureOf } from '../../envelope/error-handlers.js'
+import { toFailure } from '../../envelope/error-handlers.js'
 import type { Failure } from '../../envelope/failures.js'
 import { buildBundleResponse, EntryWriter, responseTooLarge } from './bundle-answer.js'
 import { mayRead, type TenantContext } from '../tenant-context.js'
@@ -6,8 +6,8 @@ import type { FhirResponse } from '../fhir-answer.js'
 import type { Batch, BundleEntry } from '../interaction.js'
 import { mapConcurrently } from '../map-concurrently.js'
 import { policy } from '../policy.js'
-import { collectReferences, ReferenceFailure, recordsOf, type ReferenceSite } from '../writes/references.js'
-import { BundleReferences, sentAs } from './bundle-references.js'
+import { collectReferences, ReferenceFailure, collectRecords, type ReferenceSite } from '../writes/references.js'
+import { BundleReferences, getSentReference } from './bundle-references.js'
 
 /** How an entry is performed: as the same request alone. */
 export type Perform = (interaction: BundleEntry['interaction']) => Promise<FhirResponse>
@@ -26,14 +26,14 @@ export async function batch (
       ? collectReferences(entry.interaction.resource, [context.backend.baseUrl], context.fhirBase)
       : []
   )
-  recordsOf(links.flat())
+  collectRecords(links.flat())
   const independent = requireIndependence(entries, links, context.backend.baseUrl)
   const texts = new EntryWriter(context)
   const entryResponses = await mapConcurrently(independent, async entry => {
-    if ('failure' in entry) return texts.of({ outcome: entry, isRead: false, isShown: false })
-    if (isRead(entry) && texts.isFull) return texts.of(responseTooLarge)
-    const outcome = await perform(entry.interaction).catch((error: unknown) => failed(context, failureOf(error)))
-    return texts.of({
+    if ('failure' in entry) return texts.writeEntry({ outcome: entry, isRead: false, isShown: false })
+    if (isRead(entry) && texts.isFull) return texts.writeEntry(responseTooLarge)
+    const outcome = await perform(entry.interaction).catch((error: unknown) => logFailure(context, toFailure(error)))
+    return texts.writeEntry({
       outcome,
       isRead: isRead(entry),
       isShown: isRead(entry) || (showsWritten && mayRead(context, entry.interaction.type)),
@@ -59,7 +59,7 @@ function requireIndependence (
   )
   const bundle = new BundleReferences(
     entries.map((entry, at) =>
-      'failure' in entry ? {} : { fullUrl: entry.fullUrl, sentAs: sentAs(entry), storedAs: storedAs[at] }
+      'failure' in entry ? {} : { fullUrl: entry.fullUrl, sentAs: getSentReference(entry), storedAs: storedAs[at] }
     ),
     backendUrl
   )
@@ -78,7 +78,7 @@ function requireIndependence (
 export const isRead = ({ interaction }: BundleEntry): boolean => !policy[interaction.kind].scopes.includes('write')
 
 /** An entry that failed, logged where it is an internal error, since no error handler sees it. */
-export function failed (context: TenantContext, failure: Failure): { readonly failure: Failure } {
+export function logFailure (context: TenantContext, failure: Failure): { readonly failure: Failure } {
   if (failure.status >= 500) context.onError(failure)
   return { failure }
 }

@@ -1,7 +1,7 @@
 import { STATUS_CODES } from 'node:http'
-import { entityTag, isUnchanged, type ReadConditions } from '../../envelope/preconditions.js'
+import { toEntityTag, isUnchanged, type ReadConditions } from '../../envelope/preconditions.js'
 import { Failure } from '../../envelope/failures.js'
-import { outcomeOf, warningsOutcome } from '../../envelope/operation-outcome.js'
+import { toOperationOutcome, buildWarningsOutcome } from '../../envelope/operation-outcome.js'
 import type { TenantContext } from '../tenant-context.js'
 import type { FhirResponse } from '../fhir-answer.js'
 
@@ -20,26 +20,26 @@ interface EntryResponse {
  * Characters of all that the entries of one Bundle show; a thousand of them could each read what takes as much as a
  * response may.
  */
-const maxShown = 67_108_864
+const maxResponseCharacters = 67_108_864
 
 /** Writes each response of one Bundle as text as soon as it arrives, so that nothing else of it stays in memory. */
 export class EntryWriter {
-  #room = maxShown
+  #remainingCharacters = maxResponseCharacters
 
   constructor (readonly context: TenantContext) {}
 
   /** Whether what another entry reads could not be shown any more, so that it is not to be read. */
   get isFull (): boolean {
-    return this.#room <= 0
+    return this.#remainingCharacters <= 0
   }
 
   /** Over the limit, a write responds without its record, since it is done, and a read is refused. */
-  of (response: EntryResponse): string {
-    const text = entryText(this.context, response)
+  writeEntry (response: EntryResponse): string {
+    const text = formatEntry(this.context, response)
     if (!response.isShown || 'failure' in response.outcome) return text
-    this.#room -= text.length
-    if (this.#room >= 0) return text
-    return entryText(this.context, response.isRead ? responseTooLarge : { ...response, isShown: false })
+    this.#remainingCharacters -= text.length
+    if (this.#remainingCharacters >= 0) return text
+    return formatEntry(this.context, response.isRead ? responseTooLarge : { ...response, isShown: false })
   }
 }
 
@@ -67,25 +67,25 @@ export function buildBundleResponse (
   return { status: 200, body: `{"resourceType":"Bundle","type":"${type}"${entry}}` }
 }
 
-function entryText (context: TenantContext, { outcome, isShown, conditions }: EntryResponse): string {
+function formatEntry (context: TenantContext, { outcome, isShown, conditions }: EntryResponse): string {
   if ('failure' in outcome) {
-    return `{"response":${JSON.stringify({ status: statusText(outcome.failure.status), outcome: outcomeOf(outcome.failure) })}}`
+    return `{"response":${JSON.stringify({ status: formatStatusLine(outcome.failure.status), outcome: toOperationOutcome(outcome.failure) })}}`
   }
   const { status, record, body, warnings = [] } = outcome
   const version = record?.meta.versionId
   const isKnown = conditions !== undefined && record !== undefined && isUnchanged(conditions, record.meta)
   const response = JSON.stringify({
-    status: statusText(isKnown ? 304 : status),
+    status: formatStatusLine(isKnown ? 304 : status),
     location:
       record &&
       `${context.fhirBase}/${record.resourceType}/${record.id}${version === undefined ? '' : `/_history/${version}`}`,
-    etag: version && entityTag(version),
+    etag: version && toEntityTag(version),
     lastModified: record?.meta.lastUpdated,
-    outcome: warnings.length > 0 ? warningsOutcome(warnings) : undefined
+    outcome: warnings.length > 0 ? buildWarningsOutcome(warnings) : undefined
   })
   return isShown && !isKnown && body !== undefined
     ? `{"resource":${body.toString()},"response":${response}}`
     : `{"response":${response}}`
 }
 
-const statusText = (status: number): string => `${status} ${STATUS_CODES[status]}`
+const formatStatusLine = (status: number): string => `${status} ${STATUS_CODES[status]}`

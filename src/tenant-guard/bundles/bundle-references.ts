@@ -1,5 +1,5 @@
 import type { BundleEntry } from '../interaction.js'
-import { baseOf, recordIn, withoutVersion } from '../full-url.js'
+import { parseBaseUrl, parseRecordReference, withoutVersion } from '../full-url.js'
 
 /** An entry of a Bundle, by what other entries can refer to it. */
 interface ReferableEntry {
@@ -26,12 +26,12 @@ export class BundleReferences {
   constructor (entries: readonly ReferableEntry[], backendUrl: string) {
     this.#entries = entries
     for (const [at, { fullUrl, sentAs, storedAs }] of entries.entries()) {
-      if (fullUrl !== undefined && (fullUrl === recordIn(fullUrl) || fullUrl.startsWith(`${backendUrl}/`))) {
+      if (fullUrl !== undefined && (fullUrl === parseRecordReference(fullUrl) || fullUrl.startsWith(`${backendUrl}/`))) {
         // No URL that a client can know an entry by; but the entry may be meant.
-        if (recordIn(fullUrl) !== storedAs) this.#bySentId.add(recordIn(fullUrl)!)
+        if (parseRecordReference(fullUrl) !== storedAs) this.#bySentId.add(parseRecordReference(fullUrl)!)
       } else if (fullUrl !== undefined) {
         this.#byUrl.set(fullUrl, at)
-        const record = recordIn(fullUrl)
+        const record = parseRecordReference(fullUrl)
         if (record !== undefined) this.#byRecord.set(record, [...this.#byRecord.get(record) ?? [], at])
       }
       if (sentAs !== undefined && sentAs !== storedAs) this.#bySentId.add(sentAs)
@@ -45,7 +45,7 @@ export class BundleReferences {
    */
   find (reference: string, from: number): number | 'ambiguous' | undefined {
     const text = withoutVersion(reference)
-    const base = baseOf(this.#entries[from]?.fullUrl)
+    const base = parseBaseUrl(this.#entries[from]?.fullUrl)
     const exact = this.#byUrl.get(text) ?? (base === undefined ? undefined : this.#byUrl.get(`${base}/${text}`))
     if (exact !== undefined) return exact
     const alike = this.#byRecord.get(text) ?? []
@@ -60,12 +60,12 @@ export class BundleReferences {
 
   /** The position of the entry whose fullUrl is this placeholder: a URL of no server, such as `urn:uuid:…`. */
   findPlaceholder (url: string): number | undefined {
-    return /^https?:/i.test(url) || recordIn(url) !== undefined ? undefined : this.#byUrl.get(url)
+    return /^https?:/i.test(url) || parseRecordReference(url) !== undefined ? undefined : this.#byUrl.get(url)
   }
 }
 
 /** The id in the content of what an entry writes: `Patient/1102`; undefined where it has none. */
-export function sentAs ({ interaction }: BundleEntry): string | undefined {
+export function getSentReference ({ interaction }: BundleEntry): string | undefined {
   return 'resource' in interaction && interaction.resource.id !== undefined
     ? `${interaction.type}/${interaction.resource.id}`
     : undefined

@@ -1,5 +1,5 @@
 import { Failure } from '../../envelope/failures.js'
-import { escaped, splitUnescaped, unescaped } from '../../fhir/search-escaping.js'
+import { escapeSearchValue, splitUnescaped, unescapeSearchValue } from '../../fhir/search-escaping.js'
 import type { BundleEntry, SearchParameter, Criteria } from '../interaction.js'
 import { BundleReferences } from './bundle-references.js'
 import { withEntryPath } from './entry-path.js'
@@ -10,7 +10,7 @@ import { findSingleMatch } from '../writes/single-match.js'
 import type { Write } from './transaction-writes.js'
 import type { FhirElement } from '../../mappings/fhir.js'
 import { isElement } from '../../mappings/core/path.js'
-import { parameterOf } from '../../mappings/r4/search-parameters.js'
+import { findSearchParameter } from '../../mappings/r4/search-parameters.js'
 
 /**
  * The entries with each fullUrl in their criteria replaced by the record that it stands for:
@@ -29,7 +29,7 @@ export function resolveCriteriaPlaceholders (
     const parameters = interaction.criteria.parameters.map(([name, value]): SearchParameter => [
       name,
       splitUnescaped(value, ',')
-        .map(one => toRecord(unescaped(one), { entries, bundle, at }) ?? one)
+        .map(one => toRecord(unescapeSearchValue(one), { entries, bundle, at }) ?? one)
         .join(',')
     ])
     return { ...entry, interaction: { ...interaction, criteria: { ...interaction.criteria, parameters } } }
@@ -43,7 +43,7 @@ function toRecord (value: string, { entries, bundle, at }: Position): string | u
   const target = bundle.findPlaceholder(value)
   if (target === undefined) return undefined
   const { interaction } = entries[target]!
-  if ('id' in interaction && interaction.id !== undefined) return escaped(`${interaction.type}/${interaction.id}`)
+  if ('id' in interaction && interaction.id !== undefined) return escapeSearchValue(`${interaction.type}/${interaction.id}`)
   throw withEntryPath(
     new Failure('BAD_REQUEST', {
       message:
@@ -129,34 +129,34 @@ function meetsCriteria (
   parameters: readonly SearchParameter[]
 ): boolean | undefined {
   if (resource.resourceType !== type) return false
-  const results = parameters.map(([name, value]) => meetsOne(resource, type, [name, value]))
+  const results = parameters.map(([name, value]) => meetsParameter(resource, type, [name, value]))
   if (results.includes(false)) return false
   return results.includes(undefined) ? undefined : true
 }
 
-function meetsOne (resource: FhirElement, type: string, [name, value]: SearchParameter): boolean | undefined {
-  const { kind, expression = '' } = parameterOf(type, name) ?? {}
+function meetsParameter (resource: FhirElement, type: string, [name, value]: SearchParameter): boolean | undefined {
+  const { kind, expression = '' } = findSearchParameter(type, name) ?? {}
   const paths = expression
     .split(' | ')
     .map(path => (/^[A-Z]\w*(?:\.\w+)+$/.test(path) ? path.split('.').slice(1) : undefined))
   if ((kind !== 'token' && kind !== 'uri') || paths.includes(undefined)) return undefined
-  const found = paths.flatMap(path => valuesAt([resource], path!))
+  const found = paths.flatMap(path => collectValues([resource], path!))
   return splitUnescaped(value, ',').some(one =>
-    found.some(item => (kind === 'uri' ? item === unescaped(one) : hasToken(item, one)))
+    found.some(item => (kind === 'uri' ? item === unescapeSearchValue(one) : hasToken(item, one)))
   )
 }
 
-function valuesAt (holders: readonly unknown[], [name, ...rest]: readonly string[]): unknown[] {
+function collectValues (holders: readonly unknown[], [name, ...rest]: readonly string[]): unknown[] {
   if (name === undefined) return [...holders]
   const next = holders
     .flatMap(holder => (isElement(holder) ? [holder[name]].flat() : []))
     .filter(value => value !== undefined)
-  return valuesAt(next, rest)
+  return collectValues(next, rest)
 }
 
 /** `system|code`, `|code`, `code` or `system|` on a code, Coding, CodeableConcept, Identifier or ContactPoint. */
 function hasToken (item: unknown, token: string): boolean {
-  const [first = '', second] = splitUnescaped(token, '|').map(unescaped)
+  const [first = '', second] = splitUnescaped(token, '|').map(unescapeSearchValue)
   if (!isElement(item)) return String(item) === (second ?? first)
   if (Array.isArray(item.coding)) return item.coding.some(coding => hasToken(coding, token))
   const code = item.code ?? item.value

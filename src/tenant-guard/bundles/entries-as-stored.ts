@@ -18,13 +18,13 @@ interface WrittenEntry { readonly type: string, readonly id?: string | undefined
  * The entries of a response with the records in them. A server that ignores `Prefer` returns only their locations;
  * those records are fetched, with a search for each type.
  */
-export async function entriesAsStored (
+export async function fetchStoredEntries (
   context: TenantContext,
   entries: readonly StoredEntry[],
   writes: readonly WrittenEntry[]
 ): Promise<readonly StoredEntry[]> {
   const missing = entries.map((entry, at) =>
-    isWithout(entry) && writes[at]?.isDelete !== true ? recordOf(entry, writes[at]) : undefined
+    isWithoutResource(entry) && writes[at]?.isDelete !== true ? getRecord(entry, writes[at]) : undefined
   )
   if (missing.every(record => record === undefined)) return entries
   const ids = new Map<string, string[]>()
@@ -42,11 +42,11 @@ export async function entriesAsStored (
   )
 }
 
-function isWithout ({ resource }: StoredEntry): boolean {
+function isWithoutResource ({ resource }: StoredEntry): boolean {
   return resource === undefined || (resource as { resourceType?: unknown } | null)?.resourceType === 'OperationOutcome'
 }
 
-function recordOf (
+function getRecord (
   { response }: StoredEntry,
   write: WrittenEntry | undefined
 ): { readonly type: string; readonly id: string } | undefined {

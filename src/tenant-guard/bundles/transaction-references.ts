@@ -1,21 +1,21 @@
 import { randomUUID } from 'node:crypto'
 import { Failure } from '../../envelope/failures.js'
 import type { FhirResource } from '../../mappings/fhir.js'
-import { targetsAt } from '../../mappings/r4/elements.js'
-import { ownershipScope, type TenantContext } from '../tenant-context.js'
+import { findReferenceTargets } from '../../mappings/r4/elements.js'
+import { getOwnershipScope, type TenantContext } from '../tenant-context.js'
 import type { BundleEntry, Transaction } from '../interaction.js'
 import { filterOwned } from '../reads/fetch-owned.js'
 import { mapLinks } from '../writes/own-references.js'
 import {
   collectReferences,
   ReferenceFailure,
-  recordsOf,
+  collectRecords,
   type ReferenceSite,
-  type RefusedLink
+  type RejectedReference
 } from '../writes/references.js'
-import { BundleReferences, sentAs } from './bundle-references.js'
+import { BundleReferences, getSentReference } from './bundle-references.js'
 import { resolveCriteria, type CriteriaTarget } from './criteria.js'
-import { pathInEntry } from './entry-path.js'
+import { toEntryPath } from './entry-path.js'
 import type { Write } from './transaction-writes.js'
 
 type Writes = ReadonlyArray<Write | undefined>
@@ -61,31 +61,31 @@ export async function resolveReferences (
           : { reference, record }
       return {
         ...stored,
-        path: pathInEntry(path, at),
+        path: toEntryPath(path, at),
         ...(typeof target === 'object' && 'reason' in target && { reason: target.reason })
       }
     })
-  const records = recordsOf(outside)
+  const records = collectRecords(outside)
   const deleted = new Set(
     writes.flatMap(write => (write?.request?.method === 'DELETE' ? [`${write.type}/${write.id}`] : []))
   )
   const dangling = [
     ...outside.filter(({ record }) => record !== undefined && deleted.has(record)),
-    ...targets.deletedIn(plan)
+    ...targets.findDeletedTargets(plan)
   ]
   if (dangling.length > 0) throw deletedTarget(dangling.map(({ path }) => path))
-  const believed = [...records].filter(record => context.ownership.isKnown(ownershipScope(context), record))
+  const believed = [...records].filter(record => context.ownership.isKnown(getOwnershipScope(context), record))
   const owned = await filterOwned(context, records)
-  const refused: RefusedLink[] = [
+  const refused: RejectedReference[] = [
     ...outside.filter(({ record, reason }) => reason !== undefined || record === undefined || !owned.has(record)),
     ...targets.refused
   ]
-  if (refused.length > 0) throw refusalOf(refused)
+  if (refused.length > 0) throw toReferenceFailure(refused)
   return { writes: resolved, believed }
 }
 
 /** Criteria that several meet are a precondition that failed, as where they stand in the URL of a request. */
-function refusalOf (refused: readonly RefusedLink[]): Failure {
+function toReferenceFailure (refused: readonly RejectedReference[]): Failure {
   const failure = new ReferenceFailure(refused)
   if (refused.some(({ reason }) => reason !== 'severalMatch')) return failure
   return new Failure('PRECONDITION_FAILED', {
@@ -104,13 +104,13 @@ function deletedTarget (paths: readonly string[]): Failure {
   })
 }
 
-interface LinkOfEntry extends ReferenceSite { readonly at: number }
+interface EntryReference extends ReferenceSite { readonly at: number }
 
 /**
  * What a link leads to: the entry at a position, or what criteria found; undefined for what the Bundle says nothing
  * about.
  */
-interface PlannedLink extends LinkOfEntry { readonly target: number | CriteriaTarget | undefined }
+interface PlannedReference extends EntryReference { readonly target: number | CriteriaTarget | undefined }
 
 /** The entries as what other entries refer to. */
 class Targets {
@@ -120,20 +120,24 @@ class Targets {
   readonly #entries: readonly BundleEntry[]
   readonly #writes: Array<Write | undefined>
   /** Links that cannot be resolved, whatever is stored. */
-  readonly refused: RefusedLink[] = []
+  readonly refused: RejectedReference[] = []
 
   constructor (entries: readonly BundleEntry[], writes: Writes, backendUrl: string) {
     this.#entries = entries
     this.#writes = [...writes]
     this.#bundle = new BundleReferences(
-      entries.map((entry, at) => ({ fullUrl: entry.fullUrl, sentAs: sentAs(entry), storedAs: this.#storedAs(at) })),
+      entries.map((entry, at) => ({
+        fullUrl: entry.fullUrl,
+        sentAs: getSentReference(entry),
+        storedAs: this.#findStoredReference(at)
+      })),
       backendUrl
     )
     this.#hasPlaceholders = this.#bundle.hasPlaceholders
   }
 
   find (
-    { reference, at }: LinkOfEntry,
+    { reference, at }: EntryReference,
     found: ReadonlyMap<string, CriteriaTarget>
   ): number | CriteriaTarget | undefined {
     const criteria = found.get(reference)
@@ -143,23 +147,23 @@ class Targets {
   }
 
   /** Chooses the id of the entry of a uri, and of one that refers to itself: there HAPI replaces nothing, or fails. */
-  chooseIdFor ({ isUri, target, at, path, reference }: PlannedLink): void {
+  chooseIdFor ({ isUri, target, at, path, reference }: PlannedReference): void {
     if (typeof target !== 'number' || (isUri !== true && target !== at)) return
     const isKnown = this.chooseId(target)
-    if (!isKnown && isUri !== true) this.refused.push({ path: pathInEntry(path, at), reference, reason: 'itself' })
+    if (!isKnown && isUri !== true) this.refused.push({ path: toEntryPath(path, at), reference, reason: 'itself' })
   }
 
   /** Chooses the ids of entries that placeholders outside of References lead to: in uris and in the narrative. */
   choosePlaceholderIds (resource: FhirResource | undefined, at: number): void {
     if (resource === undefined || resource.resourceType === 'Bundle' || !this.#hasPlaceholders) return
     const refused = new Set<string>()
-    const look = (url: string): string => {
+    const choosePlaceholderId = (url: string): string => {
       const target = this.#bundle.findPlaceholder(url)
       if (target !== undefined && !this.chooseId(target)) refused.add(url)
       return url
     }
     mapLinks(resource, (text, kind) =>
-      kind === 'reference' ? text : kind === 'xhtml' ? mapNarrativeLinks(text, look) : look(text)
+      kind === 'reference' ? text : kind === 'xhtml' ? mapNarrativeLinks(text, choosePlaceholderId) : choosePlaceholderId(text)
     )
     for (const reference of refused) {
       this.refused.push({ path: `Bundle.entry[${at}].resource`, reference, reason: 'conditional' })
@@ -168,8 +172,8 @@ class Targets {
 
   /** @returns whether the id of the entry's record is known from now on */
   chooseId (at: number): boolean {
-    const write = this.#writes[this.#sent(at)]
-    if (this.#storedAs(at) !== undefined) return true
+    const write = this.#writes[this.#getSentPosition(at)]
+    if (this.#findStoredReference(at) !== undefined) return true
     if (write?.resource === undefined || write.request?.ifNoneExist !== undefined) return false
     const id = randomUUID()
     this.#writes[at] = {
@@ -181,7 +185,7 @@ class Targets {
     return true
   }
 
-  resolve (plan: readonly PlannedLink[]): Writes {
+  resolve (plan: readonly PlannedReference[]): Writes {
     const texts = this.#writes.map(() => new Map<string, string>())
     for (const { at, reference, target, isUri, path } of plan) {
       const text =
@@ -190,12 +194,12 @@ class Targets {
           : typeof target === 'object' && 'record' in target
             ? target.record
             : undefined
-      if (typeof target === 'number' && targetsAt(path)?.includes(this.#writes[target]?.type ?? '') === false) {
-        this.refused.push({ path: pathInEntry(path, at), reference, reason: 'targetType' })
+      if (typeof target === 'number' && findReferenceTargets(path)?.includes(this.#writes[target]?.type ?? '') === false) {
+        this.refused.push({ path: toEntryPath(path, at), reference, reason: 'targetType' })
       }
       if (text !== undefined) texts[at]!.set(reference, text)
       if (isUri === true && text?.startsWith('urn:') === true) {
-        this.refused.push({ path: pathInEntry(path, at), reference, reason: 'conditional' })
+        this.refused.push({ path: toEntryPath(path, at), reference, reason: 'conditional' })
       }
     }
     for (const [at, write] of this.#writes.entries()) {
@@ -217,15 +221,15 @@ class Targets {
   }
 
   /** Links to entries that delete their record. */
-  deletedIn (plan: readonly PlannedLink[]): ReadonlyArray<{ readonly path: string }> {
+  findDeletedTargets (plan: readonly PlannedReference[]): ReadonlyArray<{ readonly path: string }> {
     return plan
       .filter(({ target }) => typeof target === 'number' && this.#writes[target]?.request?.method === 'DELETE')
-      .map(({ path, at }) => ({ path: pathInEntry(path, at) }))
+      .map(({ path, at }) => ({ path: toEntryPath(path, at) }))
   }
 
   #toReference (at: number): string | undefined {
-    const sent = this.#sent(at)
-    const stored = this.#storedAs(at)
+    const sent = this.#getSentPosition(at)
+    const stored = this.#findStoredReference(at)
     const write = this.#writes[sent]
     if (stored !== undefined || write?.resource === undefined) return stored
     const placeholder = write.placeholder ?? `urn:uuid:${randomUUID()}`
@@ -234,12 +238,12 @@ class Targets {
   }
 
   /** The position of the entry that is sent for this one: another one with the same content and criteria, perhaps. */
-  #sent (at: number): number {
+  #getSentPosition (at: number): number {
     return this.#writes[at]?.sameAs ?? at
   }
 
-  #storedAs (at: number): string | undefined {
-    const sent = this.#sent(at)
+  #findStoredReference (at: number): string | undefined {
+    const sent = this.#getSentPosition(at)
     const { interaction } = this.#entries[sent]!
     const id = this.#writes[sent]?.id ?? ('id' in interaction ? interaction.id : undefined)
     return id === undefined ? undefined : `${interaction.type}/${id}`
@@ -256,17 +260,17 @@ const characters: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>
  */
 function mapNarrativeLinks (div: string, map: (url: string) => string): string {
   return div.replace(narrativeLink, (attribute, name: string, double?: string, single?: string) => {
-    const url = (double ?? single)!.replace(entity, characterOf)
+    const url = (double ?? single)!.replace(entity, decodeEntity)
     const mapped = map(url)
-    return mapped === url ? attribute : `${name}"${escaped(mapped)}"`
+    return mapped === url ? attribute : `${name}"${escapeAttribute(mapped)}"`
   })
 }
 
-function characterOf (text: string, ...[hex, decimal, name]: ReadonlyArray<string | undefined>): string {
+function decodeEntity (text: string, ...[hex, decimal, name]: ReadonlyArray<string | undefined>): string {
   if (name !== undefined) return characters[name.toLowerCase()]!
   const code = hex === undefined ? Number(decimal) : Number.parseInt(hex, 16)
   return code <= 0x10FFFF ? String.fromCodePoint(code) : text
 }
 
-const escaped = (url: string): string =>
+const escapeAttribute = (url: string): string =>
   url.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('"', '&quot;')

@@ -1,13 +1,13 @@
 import type { PlannedChange } from '../../events/intent.js'
 import { Failure } from '../../envelope/failures.js'
-import { entityTag, versionOfTag } from '../../envelope/preconditions.js'
+import { toEntityTag, parseEntityTag } from '../../envelope/preconditions.js'
 import type { FhirResource } from '../../mappings/fhir.js'
 import { notFound, type TenantContext } from '../tenant-context.js'
 import type { BundleEntry, ConditionalDelete, ConditionalUpdate, Create, Criteria } from '../interaction.js'
 import { noMatchForId, otherId } from '../writes/conditional.js'
 import { requireValidVersion } from '../writes/fhir-writes.js'
-import { patchedResource } from '../writes/patch.js'
-import { tenantCriteria } from '../restrict.js'
+import { preparePatch } from '../writes/patch.js'
+import { encodeTenantCriteria } from '../restrict.js'
 import { findSingleMutableMatch } from '../writes/single-match.js'
 import { withIdempotencyTag, tagForTenant } from '../writes/stamp.js'
 import { readMeta } from '../reads/read-record.js'
@@ -40,15 +40,15 @@ export interface Write {
 }
 
 /** What a write changes. */
-export function plannedChange ({ type, id, request }: Write): PlannedChange {
+export function toPlannedChange ({ type, id, request }: Write): PlannedChange {
   if (id === undefined) return { kind: 'created', type }
   if (request?.method === 'DELETE') return { kind: 'deleted', type, id }
-  const before = versionOfTag(request?.ifMatch ?? '')
+  const before = parseEntityTag(request?.ifMatch ?? '')
   return { kind: 'updated', type, id, ...before !== undefined && { before } }
 }
 
 /** An entry as a write by id, whatever criteria or patch it came with. @throws {Failure} as the same request alone */
-export async function writeOf (context: TenantContext, { interaction }: BundleEntry): Promise<Write> {
+export async function prepareWrite (context: TenantContext, { interaction }: BundleEntry): Promise<Write> {
   switch (interaction.kind) {
     case 'create':
       return toCreate(context, interaction)
@@ -64,7 +64,7 @@ export async function writeOf (context: TenantContext, { interaction }: BundleEn
     case 'conditional-patch':
       return await toPatch(context, {
         ...interaction,
-        id: ((await findSingleMutableMatch(context, interaction.criteria)) ?? missing()).id
+        id: ((await findSingleMutableMatch(context, interaction.criteria)) ?? throwNotFound()).id
       })
     case 'delete':
       return await toDelete(context, interaction)
@@ -80,7 +80,7 @@ function toCreate (
   { type, resource: { id: _, ...content }, criteria }: Pick<Create, 'type' | 'resource'> & Partial<Pick<ConditionalUpdate, 'criteria'>>
 ): Write {
   const resource = withIdempotencyTag(tagForTenant(content as FhirResource, context.tenant), context.tenant)
-  const ifNoneExist = criteria && tenantCriteria(criteria, context.tenant)
+  const ifNoneExist = criteria && encodeTenantCriteria(criteria, context.tenant)
   return {
     type,
     resource,
@@ -102,7 +102,7 @@ function toUpdate (context: TenantContext, { type, id, resource, before, version
   const request = {
     method: 'PUT',
     url: `${type}/${id}`,
-    ...(version !== undefined && { ifMatch: entityTag(version) })
+    ...(version !== undefined && { ifMatch: toEntityTag(version) })
   } as const
   return {
     type,
@@ -134,7 +134,7 @@ async function toPatch (
   context: TenantContext,
   request: { readonly type: string; readonly id: string; readonly patch: readonly unknown[]; readonly version?: string }
 ): Promise<Write> {
-  const { resource, before } = await patchedResource(context, request)
+  const { resource, before } = await preparePatch(context, request)
   return {
     ...toUpdate(context, { ...request, resource, before, version: resource.meta.versionId }),
     isVersioned: request.version !== undefined
@@ -159,6 +159,6 @@ async function toDeleteFound (context: TenantContext, { type, criteria, version 
   return await toDelete(context, { type, id: found.id, ...version !== undefined && { version } })
 }
 
-function missing (): never {
+function throwNotFound (): never {
   throw notFound()
 }

@@ -1,17 +1,17 @@
-import { failureOf } from '../../envelope/error-handlers.js'
+import { toFailure } from '../../envelope/error-handlers.js'
 import { Failure, type FailureCode } from '../../envelope/failures.js'
-import { accessOf, toReference, type Access } from '../access.js'
+import { toAccess, toReference, type Access } from '../access.js'
 import { printJson } from '../../json/json.js'
-import { failed, isRead, type Perform } from './batch.js'
+import { logFailure, isRead, type Perform } from './batch.js'
 import { buildBundleResponse, EntryWriter, responseTooLarge } from './bundle-answer.js'
-import { entriesAsStored, type StoredEntry } from './entries-as-stored.js'
+import { fetchStoredEntries, type StoredEntry } from './entries-as-stored.js'
 import { withEntryPath } from './entry-path.js'
 import {
-  failureCause,
-  jsonOf,
+  toFailureCause,
+  parseJson,
   mayRead,
   notFound,
-  ownershipScope,
+  getOwnershipScope,
   unexpectedResponse,
   type TenantContext
 } from '../tenant-context.js'
@@ -22,8 +22,8 @@ import { filterOwned } from '../reads/fetch-owned.js'
 import { authorize } from '../policy.js'
 import { resolveCriteriaPlaceholders } from './criteria.js'
 import { resolveReferences } from './transaction-references.js'
-import { plannedChange, writeOf, type Write } from './transaction-writes.js'
-import { outcomesOf } from './write-outcomes.js'
+import { toPlannedChange, prepareWrite, type Write } from './transaction-writes.js'
+import { toOutcomes } from './write-outcomes.js'
 import { sendWrite } from '../writes/send-write.js'
 import { uncertainOutcomeMessage, preferRepresentation } from '../writes/writes.js'
 
@@ -38,12 +38,12 @@ export async function transaction (
 ): Promise<FhirResponse> {
   const { showsWritten } = request
   const entries = resolveCriteriaPlaceholders(request.entries, context.backend.baseUrl)
-  for (const [at, { interaction }] of entries.entries()) decideOn(interaction, at)
+  for (const [at, { interaction }] of entries.entries()) authorizeEntry(interaction, at)
   await requireOwnRecords(context, entries)
   const writes = await mapConcurrently(entries, async (entry, at) =>
     isRead(entry)
       ? undefined
-      : await writeOf(context, entry).catch((error: unknown) => {
+      : await prepareWrite(context, entry).catch((error: unknown) => {
         throw withEntryPath(error, [at])
       })
   )
@@ -52,7 +52,7 @@ export async function transaction (
   const done = checked.writes.flatMap((write, at) =>
     write === undefined ? [] : [{ at, entry: entries[at]!, write, response: written.get(at)! }]
   )
-  for (const each of done) context.onAccess?.(accessBy(each))
+  for (const each of done) context.onAccess?.(toWriteAccess(each))
   if (done.some(isLost)) {
     throw withEntryPath(
       new Failure('CONFLICT', { message: lost }),
@@ -64,12 +64,12 @@ export async function transaction (
     const response = written.get(at)
     if (response !== undefined) {
       const isShown = showsWritten && mayRead(context, entry.interaction.type)
-      return texts.of({ outcome: response, isRead: false, isShown })
+      return texts.writeEntry({ outcome: response, isRead: false, isShown })
     }
-    if (texts.isFull) return texts.of(responseTooLarge)
+    if (texts.isFull) return texts.writeEntry(responseTooLarge)
     // The writes are done by now, so a read that fails fails alone.
-    return texts.of({
-      outcome: await perform(entry.interaction).catch((error: unknown) => failed(context, failureOf(error))),
+    return texts.writeEntry({
+      outcome: await perform(entry.interaction).catch((error: unknown) => logFailure(context, toFailure(error))),
       isRead: true,
       isShown: true,
       conditions: entry.conditions
@@ -93,15 +93,15 @@ const lost =
   'Everything was done except conditional updates whose record another write created at the same time. Check the records before you repeat anything, and send those updates separately.'
 
 /** What criteria led to is known by the write that they became. */
-function accessBy (done: Done): Access {
+function toWriteAccess (done: Done): Access {
   const { entry: { interaction }, write, response: { record } } = done
   const request = { ...interaction, id: write.id ?? record?.id }
   return isLost(done)
-    ? { ...accessOf(request, []), failure: 'CONFLICT' }
-    : accessOf(request, record === undefined ? [] : [toReference(record)])
+    ? { ...toAccess(request, []), failure: 'CONFLICT' }
+    : toAccess(request, record === undefined ? [] : [toReference(record)])
 }
 
-function decideOn (interaction: BundleEntry['interaction'], at: number): void {
+function authorizeEntry (interaction: BundleEntry['interaction'], at: number): void {
   try {
     authorize(interaction)
   } catch (error) {
@@ -134,7 +134,7 @@ async function performWrites (
   if (performed.length === 0) return responses
   requireDistinct(performed)
   for (const [, { type, id, request }] of performed) {
-    if (request?.method === 'DELETE') context.ownership.forget(ownershipScope(context), `${type}/${id}`)
+    if (request?.method === 'DELETE') context.ownership.forget(getOwnershipScope(context), `${type}/${id}`)
   }
   const bundle = {
     resourceType: 'Bundle',
@@ -143,14 +143,18 @@ async function performWrites (
   }
   const response = await sendWrite(context, {
     request: { method: 'POST', path: '', headers: preferRepresentation, body: printJson(bundle) },
-    changes: performed.map(([, write]) => plannedChange(write))
+    changes: performed.map(([, write]) => toPlannedChange(write))
   })
   if (response.status !== 200) {
-    for (const record of believed) context.ownership.forget(ownershipScope(context), record)
-    throw refusalOf(response, performed)
+    for (const record of believed) context.ownership.forget(getOwnershipScope(context), record)
+    throw toEntryFailure(response, performed)
   }
   const writesOf = performed.map(([, { type, id, request }]) => ({ type, id, isDelete: request?.method === 'DELETE' }))
-  const stored = await entriesAsStored(context, entriesIn(jsonOf(response, uncertainOutcomeMessage)), writesOf)
+  const stored = await fetchStoredEntries(
+    context,
+    parseResponseEntries(parseJson(response, uncertainOutcomeMessage)),
+    writesOf
+  )
   // Which entry a response belongs to is known by their order alone.
   if (stored.length !== performed.length) {
     throw new Failure('INTERNAL_ERROR', {
@@ -158,7 +162,7 @@ async function performWrites (
       cause: { reason: 'the answer to a transaction does not have an entry for each write' }
     })
   }
-  const outcomes = outcomesOf(context, performed.map(([, write], index) => ({ write, stored: stored[index] })))
+  const outcomes = toOutcomes(context, performed.map(([, write], index) => ({ write, stored: stored[index] })))
   for (const [index, [at]] of performed.entries()) responses.set(at, outcomes[index]!)
   for (const [at, { sameAs }] of sent) {
     if (sameAs !== undefined) responses.set(at, { ...responses.get(sameAs)!, status: 200, warnings: [] })
@@ -172,7 +176,7 @@ type NumberedEntry = ReadonlyArray<readonly [at: number, write: Write]>
 function requireDistinct (writes: NumberedEntry): void {
   const seen = new Set<string>()
   const again = writes.filter(([, write]) => {
-    const name = meantBy(write)
+    const name = getWriteTarget(write)
     return name !== undefined && seen.size === seen.add(name).size
   })
   if (again.length > 0) {
@@ -187,7 +191,7 @@ function requireDistinct (writes: NumberedEntry): void {
 }
 
 /** One record and no other; undefined where it is not known which. */
-function meantBy ({ type, id, request }: Write): string | undefined {
+function getWriteTarget ({ type, id, request }: Write): string | undefined {
   if (id !== undefined) return `${type}/${id}`
   return request?.ifNoneExist === undefined ? undefined : `${type}?${request.ifNoneExist}`
 }
@@ -200,7 +204,7 @@ function mergeConditionalCreates (writes: ReadonlyArray<Write | undefined>): Rea
   const first = new Map<string, number>()
   return writes.map((write, at) => {
     if (write?.request?.ifNoneExist === undefined || write.isUpdate === true) return write
-    const name = `${meantBy(write)} ${printJson(write.resource)}`
+    const name = `${getWriteTarget(write)} ${printJson(write.resource)}`
     const sameAs = first.get(name)
     if (sameAs !== undefined) return { ...write, sameAs }
     first.set(name, at)
@@ -209,8 +213,8 @@ function mergeConditionalCreates (writes: ReadonlyArray<Write | undefined>): Rea
 }
 
 /** Of which entry the datastore speaks is known where it can be of one alone. */
-function refusalOf (response: Parameters<typeof failureCause>[0], writes: NumberedEntry): unknown {
-  const failure = fullRefusalOf(response, writes)
+function toEntryFailure (response: Parameters<typeof toFailureCause>[0], writes: NumberedEntry): unknown {
+  const failure = toTransactionFailure(response, writes)
   const meant = writes.filter(([, write]) => couldMean[failure.code]?.(write) ?? true)
   return meant.length === 1 ? withEntryPath(failure, meant.map(([at]) => at)) : failure
 }
@@ -222,8 +226,8 @@ const couldMean: Readonly<Partial<Record<FailureCode, (write: Write) => boolean>
     request?.method === 'DELETE' || request?.ifMatch !== undefined || request?.ifNoneExist !== undefined
 }
 
-function fullRefusalOf (response: Parameters<typeof failureCause>[0], writes: NumberedEntry): Failure {
-  const cause = failureCause(response)
+function toTransactionFailure (response: Parameters<typeof toFailureCause>[0], writes: NumberedEntry): Failure {
+  const cause = toFailureCause(response)
   if (response.status === 409 || response.status === 412) {
     if (writes.some(([, { isVersioned }]) => isVersioned)) return new Failure('PRECONDITION_FAILED', { cause })
     return new Failure('CONFLICT', {
@@ -242,7 +246,7 @@ function fullRefusalOf (response: Parameters<typeof failureCause>[0], writes: Nu
   return unexpectedResponse(response, 'a transaction was not answered')
 }
 
-function entriesIn (value: unknown): readonly StoredEntry[] {
+function parseResponseEntries (value: unknown): readonly StoredEntry[] {
   const { resourceType, type, entry = [] } = (value ?? {}) as Record<string, unknown>
   const isResponse = resourceType === 'Bundle' && type === 'transaction-response' && Array.isArray(entry)
   return isResponse ? entry as readonly StoredEntry[] : []

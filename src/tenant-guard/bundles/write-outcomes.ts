@@ -17,8 +17,8 @@ interface SentWrite { readonly write: Write, readonly stored: StoredEntry | unde
  * The outcome of each write, with warnings of what was stored differently.
  * @throws {Failure} INTERNAL_ERROR when the datastore's response is not about the tenant's record
  */
-export function outcomesOf (context: TenantContext, sent: readonly SentWrite[]): readonly FhirResponse[] {
-  const outcomes = sent.map(({ write, stored }) => writtenIn(context, stored, write))
+export function toOutcomes (context: TenantContext, sent: readonly SentWrite[]): readonly FhirResponse[] {
+  const outcomes = sent.map(({ write, stored }) => toWriteOutcome(context, stored, write))
   const placeholders = new Map<string, string>()
   for (const [index, { write: { placeholder } }] of sent.entries()) {
     const { record } = outcomes[index]!
@@ -46,7 +46,7 @@ function isAsWritten (
 }
 
 /** The outcome of a write. It is done, whatever the response holds. */
-function writtenIn (
+function toWriteOutcome (
   context: TenantContext,
   stored: StoredEntry | undefined,
   { type, id, request }: Write

@@ -5,35 +5,35 @@ import type { Export } from '../interaction.js'
 import { notFound, sendRequest, type TenantContext } from '../tenant-context.js'
 import { withRetry } from '../retry.js'
 import { endNativeExport } from './native-export.js'
-import { nativeChunks } from './native-chunks.js'
+import { readNativeChunks } from './native-chunks.js'
 import type { ExportSelection, ExportPosition, ExportChunk } from './position.js'
-import { searchesOf } from './searches.js'
+import { buildSearches } from './searches.js'
 import { planExport } from './plan.js'
 import { searchChunks } from './search-chunks.js'
 import { idPattern, isId } from '../../fhir/names.js'
 import type { FhirElement } from '../../mappings/fhir.js'
 import { filterOwned } from '../reads/fetch-owned.js'
 import { readMeta, readRecord } from '../reads/read-record.js'
-import { tenantCriteria } from '../restrict.js'
+import { encodeTenantCriteria } from '../restrict.js'
 
 /**
  * The ids of the patients in a group of the tenant's that are the tenant's too. Members that have left do not count,
  * nor do those of a group in the group.
  * @throws {Failure} NOT_FOUND
  */
-async function membersOf (context: TenantContext, groupId: string): Promise<readonly string[]> {
+async function fetchPatientMembers (context: TenantContext, groupId: string): Promise<readonly string[]> {
   const group = readRecord(context, await sendRequest(context, { method: 'GET', path: `Group/${groupId}` }), {
     type: 'Group',
     id: groupId
   })
-  const named = new Set((Array.isArray(group.member) ? group.member as FhirElement[] : []).flatMap(patientIn))
+  const named = new Set((Array.isArray(group.member) ? group.member as FhirElement[] : []).flatMap(toPatientReferences))
   const owned = await filterOwned(context, named)
   return [...named].filter(patient => owned.has(patient)).map(patient => patient.slice('Patient/'.length))
 }
 
 const toPatient = new RegExp(`^Patient/${idPattern}`)
 
-function patientIn (member: FhirElement | null): string[] {
+function toPatientReferences (member: FhirElement | null): string[] {
   const reference = (member?.entity as FhirElement | undefined)?.reference
   const [patient] = typeof reference === 'string' ? toPatient.exec(reference) ?? [] : []
   return patient === undefined || member?.inactive === true ? [] : [patient]
@@ -51,14 +51,14 @@ export async function requireExportable (
   { id, request: { filters = {}, patients } }: Export
 ): Promise<void> {
   for (const [type, searches] of Object.entries(filters)) {
-    for (const parameters of searches) tenantCriteria({ type, parameters }, context.tenant)
+    for (const parameters of searches) encodeTenantCriteria({ type, parameters }, context.tenant)
   }
   if (id !== undefined) {
     if (!isId(id)) throw notFound()
     await readMeta(context, 'Group', id)
   }
   if (patients === undefined) return
-  const known = await patientsOf(context, { patients, ...id !== undefined && { groupId: id } })
+  const known = await resolvePatients(context, { patients, ...id !== undefined && { groupId: id } })
   if (known?.length === new Set(patients).size) return
   throw new Failure('BAD_REQUEST', {
     message: id === undefined
@@ -68,12 +68,12 @@ export async function requireExportable (
 }
 
 /** The ids of those patients whose records are wanted and who are the tenant's; undefined where all are. */
-async function patientsOf (
+async function resolvePatients (
   context: TenantContext,
   { groupId, patients }: Pick<ExportSelection, 'groupId' | 'patients'>
 ): Promise<readonly string[] | undefined> {
   if (groupId !== undefined) {
-    const members = await membersOf(context, groupId)
+    const members = await fetchPatientMembers(context, groupId)
     return patients === undefined ? members : members.filter(id => patients.includes(id))
   }
   if (patients === undefined) return undefined
@@ -91,19 +91,19 @@ interface ExportRun {
   readonly signal: AbortSignal
 }
 
-/** A datastore as one tenant's export sees it. Only {@link guardedExport} makes one. */
+/** A datastore as one tenant's export sees it. Only {@link createGuardedExport} makes one. */
 export interface GuardedExport {
   readonly [guarded]: true
   /** The tenant's records, in the order of the request; each once, save for what a portion says of itself. */
-  chunks (request: ExportSelection, run: ExportRun): AsyncGenerator<ExportChunk>
+  readChunks (request: ExportSelection, run: ExportRun): AsyncGenerator<ExportChunk>
   /** Cancels the native export in the datastore. */
   end (position: ExportPosition | undefined): Promise<void>
 }
 
 /** Opens one tenant's part of a datastore for an export. */
-export function guardedExport (context: TenantContext): GuardedExport {
+export function createGuardedExport (context: TenantContext): GuardedExport {
   return {
-    chunks: (request, run) => chunks(context, request, run),
+    readChunks: (request, run) => generateChunks(context, request, run),
     end: async position => {
       const job = position?.own === 'done' ? undefined : position?.own?.job
       if (job !== undefined) await endNativeExport(context, job)
@@ -111,25 +111,25 @@ export function guardedExport (context: TenantContext): GuardedExport {
   } satisfies Omit<GuardedExport, typeof guarded> as GuardedExport
 }
 
-async function * chunks (
+async function * generateChunks (
   opened: TenantContext,
   request: ExportSelection,
   { position: before, requestedAt, signal }: ExportRun
 ): AsyncGenerator<ExportChunk> {
   const pause = (ms: number): Promise<unknown> => pauseFor(ms, undefined, { signal })
-  const context = retryingContext(opened, { pause, signal })
-  const members = await patientsOf(context, request)
+  const context = withRetryingBackend(opened, { pause, signal })
+  const members = await resolvePatients(context, request)
   let position = before ?? (await planExport({ context, requestedAt, pause }, request, members))
   if (before === undefined) yield { lines: [], position, isStep: true }
-  const searches = searchesOf(request, position.types, { members, unnarrowedTypes: position.unnarrowedTypes })
+  const searches = buildSearches(request, position.types, { members, unnarrowedTypes: position.unnarrowedTypes })
   if (position.own !== undefined && position.own !== 'done') {
-    position = yield * nativeChunks({ context, searches, since: request.since, pause, signal }, position)
+    position = yield * readNativeChunks({ context, searches, since: request.since, pause, signal }, position)
   }
   yield * searchChunks({ context, searches, since: request.since, signal }, position)
 }
 
 /** The same context, which waits for a datastore that is busy or unavailable for a while. */
-function retryingContext (
+function withRetryingBackend (
   context: TenantContext,
   { pause, signal }: { readonly pause: (ms: number) => Promise<unknown>; readonly signal: AbortSignal }
 ): TenantContext {

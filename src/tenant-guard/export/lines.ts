@@ -4,7 +4,7 @@ import { parseStored, printJson } from '../../json/json.js'
 import type { FhirResource, StoredResource } from '../../mappings/fhir.js'
 import { verifyOwned } from '../verify-owned.js'
 import { reportIncident, type TenantContext } from '../tenant-context.js'
-import { rewriteUrls, textAsChecked } from '../public-urls.js'
+import { rewriteUrls, toUnambiguousJson } from '../public-urls.js'
 import { isId } from '../../fhir/names.js'
 import type { Line } from './position.js'
 import type { TypeSearch } from './searches.js'
@@ -16,7 +16,7 @@ const maxLine = 64 * 1024 * 1024
  * The lines of NDJSON, as many at a time as are there; empty ones are left out.
  * @throws {Failure} BACKEND_ERROR
  */
-export async function * textsIn (body: AsyncIterable<Buffer>): AsyncGenerator<readonly string[]> {
+export async function * readLineBatches (body: AsyncIterable<Buffer>): AsyncGenerator<readonly string[]> {
   let begun: Buffer[] = []
   let length = 0
   for await (const chunk of body) {
@@ -25,14 +25,14 @@ export async function * textsIn (body: AsyncIterable<Buffer>): AsyncGenerator<re
     length += begun.at(-1)!.length
     if (length > maxLine) throw unreadable('a line of an export is too long')
     if (end < 0) continue
-    yield textsOf(begun)
+    yield decodeLines(begun)
     begun = [chunk.subarray(end + 1)]
     length = begun[0]!.length
   }
-  yield textsOf(begun)
+  yield decodeLines(begun)
 }
 
-function textsOf (segments: readonly Buffer[]): string[] {
+function decodeLines (segments: readonly Buffer[]): string[] {
   const bytes = segments.length === 1 ? segments[0]! : Buffer.concat(segments)
   if (!isUtf8(bytes)) throw unreadable('an export is not UTF-8')
   return bytes.toString().split('\n').filter(text => text.trim() !== '')
@@ -47,17 +47,19 @@ function unreadable (reason: string): Failure {
  * of others are reported and left out, so that the export is the one of a datastore without them.
  * @throws {Failure} BACKEND_ERROR for a line that is no record of the type
  */
-export function linesOf (context: TenantContext, { type, isSelected }: TypeSearch, read: readonly string[]): Line[] {
+export function parseOwnedLines (
+  context: TenantContext, { type, isSelected }: TypeSearch, read: readonly string[]
+): Line[] {
   const texts = read.map(text => context.backend.relativize(text))
-  const records = texts.map(parsed)
+  const records = texts.map(parseLine)
   if (!records.every(record => isRecord(record, type))) throw unreadable('a line of an export is no record of its type')
-  const own = new Set(ownAmong(context, type, records))
+  const own = new Set(filterOwnedRecords(context, type, records))
   return texts.flatMap((text, at) =>
-    !own.has(records[at]) || isSelected?.(records[at] as FhirResource) === false ? [] : [lineOf(context, text)]
+    !own.has(records[at]) || isSelected?.(records[at] as FhirResource) === false ? [] : [toLine(context, text)]
   )
 }
 
-function parsed (text: string): unknown {
+function parseLine (text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
@@ -65,20 +67,20 @@ function parsed (text: string): unknown {
   }
 }
 
-function lineOf (context: TenantContext, text: string): Line {
+function toLine (context: TenantContext, text: string): Line {
   // A line may end with a carriage return.
-  const shown = rewriteUrls(context, textAsChecked(text.trimEnd()))
-  return { text: shown, exact: () => parseStored(shown) }
+  const publicText = rewriteUrls(context, toUnambiguousJson(text.trimEnd()))
+  return { text: publicText, exact: () => parseStored(publicText) }
 }
 
 /** The same of records that were read already. */
-export function linesFrom (
+export function toOwnedLines (
   context: TenantContext,
   { type, isSelected }: TypeSearch,
   records: readonly StoredResource[]
 ): Line[] {
-  return ownAmong(context, type, records).flatMap(record =>
-    isSelected?.(record) === false ? [] : [lineOf(context, printJson(record))]
+  return filterOwnedRecords(context, type, records).flatMap(record =>
+    isSelected?.(record) === false ? [] : [toLine(context, printJson(record))]
   )
 }
 
@@ -87,7 +89,7 @@ function isRecord (value: unknown, type: string): boolean {
   return resourceType === type && isId(id)
 }
 
-function ownAmong<R> (context: TenantContext, type: string, records: readonly R[]): readonly R[] {
+function filterOwnedRecords<R> (context: TenantContext, type: string, records: readonly R[]): readonly R[] {
   const own = records.filter(record => verifyOwned(record, { type, tenant: context.tenant }) !== undefined)
   if (own.length < records.length) {
     reportIncident(context, {

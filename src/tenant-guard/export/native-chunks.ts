@@ -1,10 +1,10 @@
 import { Failure } from '../../envelope/failures.js'
-import { linesOf, textsIn } from './lines.js'
+import { parseOwnedLines, readLineBatches } from './lines.js'
 import {
   beginNativeExport,
   endNativeExport,
   isExportable,
-  nativeExportState,
+  fetchNativeExportState,
   type NativeFile,
   type NativeState
 } from './native-export.js'
@@ -12,7 +12,7 @@ import type { ExportPosition, NativeExportPosition, ExportChunk } from './positi
 import type { SearchExportOptions } from './search-chunks.js'
 
 /** What the datastore's native export is taken with. */
-interface NativeTaking extends SearchExportOptions { readonly pause: (ms: number) => Promise<unknown> }
+interface NativeExportOptions extends SearchExportOptions { readonly pause: (ms: number) => Promise<unknown> }
 
 type Chunks = AsyncGenerator<ExportChunk, ExportPosition>
 
@@ -24,7 +24,7 @@ const maxBegun = 3
  * walk.
  * @returns where the walk begins
  */
-export async function * nativeChunks (taking: NativeTaking, begun: ExportPosition): Chunks {
+export async function * readNativeChunks (taking: NativeExportOptions, begun: ExportPosition): Chunks {
   const searches = taking.searches.filter(isExportable)
   const types = searches.map(({ type }) => type)
   const { own: _, ...walkedOnly } = begun
@@ -37,9 +37,9 @@ export async function * nativeChunks (taking: NativeTaking, begun: ExportPositio
       own = { job, file: 0, lines: 0, begun: own.begun + 1 }
       yield { lines: [], position: { ...begun, own }, isStep: true }
     }
-    const state = yield * awaited(taking, { ...begun, own }, types)
+    const state = yield * waitForCompletion(taking, { ...begun, own }, types)
     const isTaken =
-      state.kind === 'done' ? yield * takenFrom({ ...taking, searches }, { ...begun, own }, state.files) : false
+      state.kind === 'done' ? yield * readFiles({ ...taking, searches }, { ...begun, own }, state.files) : false
     if (isTaken) return { ...begun, own: 'done' }
     own = { file: 0, lines: 0, begun: own.begun }
     if (state.kind === 'failed') await endNativeExport(taking.context, own.job ?? '').catch(() => {})
@@ -55,15 +55,15 @@ const maxPauseMs = 10_000
 const partOfTheTime = 1 / 50
 
 /** Waits for the end of the export; HAPI's Retry-After says two minutes at any time and is not waited for. */
-async function * awaited (
-  { context, pause }: NativeTaking,
+async function * waitForCompletion (
+  { context, pause }: NativeExportOptions,
   position: ExportPosition,
   types: readonly string[]
 ): AsyncGenerator<ExportChunk, NativeState> {
   const { job } = position.own as NativeExportPosition
   const begunAt = performance.now()
   for (;;) {
-    const state = await nativeExportState(context, job!, types)
+    const state = await fetchNativeExportState(context, job!, types)
     if (state.kind !== 'going on') return state
     yield { lines: [], position }
     const requested = state.retryAfterMs === undefined || state.retryAfterMs > maxPauseMs ? 0 : state.retryAfterMs
@@ -73,15 +73,15 @@ async function * awaited (
 }
 
 /** @returns false when a file is not there any more, or not whole */
-async function * takenFrom (
-  taking: NativeTaking,
+async function * readFiles (
+  taking: NativeExportOptions,
   position: ExportPosition,
   files: readonly NativeFile[]
 ): AsyncGenerator<ExportChunk, boolean> {
   const own = position.own as NativeExportPosition
   for (const [at, file] of files.entries()) {
     if (at < own.file) continue
-    const isThere = yield * linesOfFile(taking, file, {
+    const isThere = yield * readFileWithRetry(taking, file, {
       ...position,
       own: { ...own, file: at, lines: at === own.file ? own.lines : 0 }
     })
@@ -95,15 +95,15 @@ async function * takenFrom (
 const maxTries = 5
 
 /** One file, which is gone on with where the connection broke. */
-async function * linesOfFile (
-  taking: NativeTaking,
+async function * readFileWithRetry (
+  taking: NativeExportOptions,
   file: NativeFile,
   begun: ExportPosition
 ): AsyncGenerator<ExportChunk, boolean> {
   let position = begun
   for (let tries = 1; ; tries++) {
     try {
-      for await (const chunk of fileFrom(taking, file, position)) {
+      for await (const chunk of streamFile(taking, file, position)) {
         if (chunk === 'gone') return false
         position = chunk.position!
         yield chunk
@@ -111,7 +111,7 @@ async function * linesOfFile (
       // Without a length, a body that was cut off between two lines looks like one that has ended.
       return file.count === undefined || file.count === (position.own as NativeExportPosition).lines
     } catch (error) {
-      const waitSeconds = isPassing(error) ? Number(error.headers['retry-after'] ?? tries) : undefined
+      const waitSeconds = isTransient(error) ? Number(error.headers['retry-after'] ?? tries) : undefined
       if (waitSeconds === undefined || tries === maxTries) throw error
       await taking.pause(Math.min(waitSeconds, 60) * 1_000)
     }
@@ -119,7 +119,7 @@ async function * linesOfFile (
 }
 
 /** An error of the connection or the server, and not with what it sent. */
-function isPassing (error: unknown): error is Failure {
+function isTransient (error: unknown): error is Failure {
   if (!(error instanceof Failure)) return false
   const { status, reason } = (error.cause ?? {}) as { status?: number, reason?: string }
   return error.status >= 502 && reason === undefined && (status ?? 500) >= 429
@@ -128,8 +128,8 @@ function isPassing (error: unknown): error is Failure {
 /** The media types under which HAPI and other servers return NDJSON. */
 const accept = ['application/fhir+ndjson', 'application/ndjson', 'application/x-ndjson']
 
-async function * fileFrom (
-  { context, searches, signal }: NativeTaking,
+async function * streamFile (
+  { context, searches, signal }: NativeExportOptions,
   { type, path }: NativeFile,
   position: ExportPosition
 ): AsyncGenerator<ExportChunk | 'gone'> {
@@ -144,10 +144,10 @@ async function * fileFrom (
   })
   if (status !== 200) return yield 'gone'
   let met = 0
-  for await (const texts of textsIn(body)) {
+  for await (const texts of readLineBatches(body)) {
     const fresh = texts.slice(Math.max(0, own.lines - met))
     met += texts.length
     const next = { ...position, own: { ...own, lines: met } }
-    if (fresh.length > 0) yield { type, lines: linesOf(context, search, fresh), position: next }
+    if (fresh.length > 0) yield { type, lines: parseOwnedLines(context, search, fresh), position: next }
   }
 }

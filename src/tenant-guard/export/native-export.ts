@@ -1,8 +1,8 @@
 import type { BackendResponse } from '../../backends/backend.js'
-import { operationStatus, kickOff } from '../async-operation.js'
-import { relativeToBase } from '../public-urls.js'
-import { jsonOf, sendUnrecorded, unexpectedResponse, type TenantContext } from '../tenant-context.js'
-import { tenantCriteria } from '../restrict.js'
+import { fetchOperationStatus, kickOff } from '../async-operation.js'
+import { toRelativeUrl } from '../public-urls.js'
+import { parseJson, sendUnrecorded, unexpectedResponse, type TenantContext } from '../tenant-context.js'
+import { encodeTenantCriteria } from '../restrict.js'
 import type { TypeSearch } from './searches.js'
 
 /**
@@ -44,25 +44,25 @@ export async function beginNativeExport (
     // Encoded, so that no comma or question mark of a value is taken for the end of it.
     ...types.map(({ type, searches }) => ({
       name: '_typeFilter',
-      valueString: `${type}?${tenantCriteria({ type, parameters: searches[0]! }, context.tenant)}`
+      valueString: `${type}?${encodeTenantCriteria({ type, parameters: searches[0]! }, context.tenant)}`
     }))
   ]
   const response = await kickOff(context, { path: '$export', parameter, reason: 'an export was not begun' })
-  return response && relativeToBase(String(response.headers['content-location']), context)
+  return response && toRelativeUrl(String(response.headers['content-location']), context)
 }
 
 /** How far it is. */
-export async function nativeExportState (
+export async function fetchNativeExportState (
   context: TenantContext,
   job: string,
   types: readonly string[]
 ): Promise<NativeState> {
-  const response = await operationStatus(context, job)
+  const response = await fetchOperationStatus(context, job)
   if (response === undefined) return { kind: 'failed' }
-  if (response.status === 202) return { kind: 'going on', retryAfterMs: retryAfterMs(response) }
+  if (response.status === 202) return { kind: 'going on', retryAfterMs: getRetryAfterMs(response) }
   if (response.status === 404 || response.status === 410) return { kind: 'lost' }
   if (response.status !== 200) throw unexpectedResponse(response, 'an export was not told of')
-  return filesIn(context, response, types)
+  return parseManifest(context, response, types)
 }
 
 /** Ends it, as far as it can be ended. */
@@ -70,14 +70,14 @@ export async function endNativeExport (context: TenantContext, job: string): Pro
   await sendUnrecorded(context, { method: 'DELETE', path: job })
 }
 
-function filesIn (context: TenantContext, response: BackendResponse, types: readonly string[]): NativeState {
-  const { output, error } = (jsonOf(response) ?? {}) as { output?: unknown, error?: unknown }
+function parseManifest (context: TenantContext, response: BackendResponse, types: readonly string[]): NativeState {
+  const { output, error } = (parseJson(response) ?? {}) as { output?: unknown, error?: unknown }
   if (!Array.isArray(output)) throw unexpectedResponse(response, 'an export has no manifest')
   // Something is missing from it.
   if (Array.isArray(error) && error.length > 0) return { kind: 'failed' }
   const files = output.map(({ type, url, count }) => ({
     type: String(type),
-    path: relativeToBase(String(url), context),
+    path: toRelativeUrl(String(url), context),
     count: Number.isInteger(count) ? (count as number) : undefined
   }))
   // Azure leaves them in a storage account, where the gateway does not go.
@@ -90,7 +90,7 @@ function filesIn (context: TenantContext, response: BackendResponse, types: read
   return { kind: 'done', files: files.sort((one, other) => rank(one) < rank(other) ? -1 : 1) }
 }
 
-function retryAfterMs ({ headers }: BackendResponse): number | undefined {
+function getRetryAfterMs ({ headers }: BackendResponse): number | undefined {
   const seconds = Number(headers['retry-after'])
   return Number.isFinite(seconds) && seconds > 0 ? seconds * 1_000 : undefined
 }

@@ -2,13 +2,13 @@ import pLimit from 'p-limit'
 import type { BackendResponse } from '../../backends/backend.js'
 import { Failure } from '../../envelope/failures.js'
 import { getCapabilities } from '../capabilities.js'
-import { sendRequest, failureCause, type TenantContext } from '../tenant-context.js'
-import { isTypeServed, servedBy } from '../served-types.js'
+import { sendRequest, toFailureCause, type TenantContext } from '../tenant-context.js'
+import { isTypeServed, toServedTypes } from '../served-types.js'
 import { countMatches } from '../reads/count-matches.js'
 import { restrict, strictHandling } from '../restrict.js'
 import { requireBundle } from '../reads/backend-bundle.js'
 import type { ExportSelection, ExportPosition } from './position.js'
-import { searchesOf, type Conditions, type TypeSearch } from './searches.js'
+import { buildSearches, type Conditions, type TypeSearch } from './searches.js'
 
 /** What a survey is made with. */
 interface ExportContext {
@@ -28,15 +28,15 @@ export async function planExport (
   members: readonly string[] | undefined
 ): Promise<ExportPosition> {
   const { context } = exportContext
-  const served = servedBy(await getCapabilities(context.backend, request => sendRequest(context, request)))
-  const asOf = await clockOf(exportContext)
-  const types = await servedAmong(context, requested.types, served.tenant)
-  const narrowed = searchesOf(requested, types, { members })
-  const counted = await eachOf(narrowed, search => countOf(context, search, requested.since))
+  const served = toServedTypes(await getCapabilities(context.backend, request => sendRequest(context, request)))
+  const asOf = await fetchClock(exportContext)
+  const types = await filterServed(context, requested.types, served.tenant)
+  const narrowed = buildSearches(requested, types, { members })
+  const counted = await mapWithLimit(narrowed, search => countRecords(context, search, requested.since))
   const unnarrowedTypes = members === undefined ? [] : reportTypesNotSearchedByPatient(context, requested, counted)
-  const searches = searchesOf(requested, types, { members, unnarrowedTypes })
-  const counts = await eachOf(searches, async (search, at) => requireCounted(
-    unnarrowedTypes.includes(search.type) ? await countOf(context, search, requested.since) : counted[at]!
+  const searches = buildSearches(requested, types, { members, unnarrowedTypes })
+  const counts = await mapWithLimit(searches, async (search, at) => requireCounted(
+    unnarrowedTypes.includes(search.type) ? await countRecords(context, search, requested.since) : counted[at]!
   ))
   const isExact = requested.level === 'system' && searches.every(search => search.searches.length === 1)
   return {
@@ -51,7 +51,7 @@ export async function planExport (
 
 const countedAtOnce = 4
 
-async function eachOf<T, R> (items: readonly T[], work: (item: T, at: number) => Promise<R>): Promise<R[]> {
+async function mapWithLimit<T, R> (items: readonly T[], work: (item: T, at: number) => Promise<R>): Promise<R[]> {
   const atOnce = pLimit(countedAtOnce)
   return await Promise.all(items.map((item, at) => atOnce(() => work(item, at))))
 }
@@ -60,14 +60,14 @@ async function eachOf<T, R> (items: readonly T[], work: (item: T, at: number) =>
  * Those of the types that the datastore serves. A server may serve types that its CapabilityStatement leaves out, and
  * an export without their records would look complete, so such a type is tried.
  */
-async function servedAmong (
+async function filterServed (
   context: TenantContext,
   types: readonly string[],
   stated: readonly string[]
 ): Promise<readonly string[]> {
-  const isServed = await eachOf(types, async type =>
+  const isServed = await mapWithLimit(types, async type =>
     stated.includes(type) ||
-    isTypeServed(await counted(context, type, { since: undefined, conditions: [] }))
+    isTypeServed(await sendCountRequest(context, type, { since: undefined, conditions: [] }))
   )
   return types.filter((_, at) => isServed[at])
 }
@@ -84,7 +84,7 @@ function reportTypesNotSearchedByPatient (
     // The client's own filter may be at fault, which the search without the patients tells.
     if (parameter !== undefined && !Object.hasOwn(filters, type)) {
       const reason = `records of type ${type} can't be searched by ${parameter}, so each is looked at`
-      context.onError(new Failure('NOT_IMPLEMENTED', { cause: { ...failureCause(response), reason } }))
+      context.onError(new Failure('NOT_IMPLEMENTED', { cause: { ...toFailureCause(response), reason } }))
     }
     return [type]
   })
@@ -105,7 +105,7 @@ function requireCounted (result: SearchCount | RefusedSearch): number | undefine
   if (!('response' in result)) return result.count
   throw new Failure('BAD_REQUEST', {
     message: `The datastore rejected the search for records of type ${result.type}. Correct _typeFilter.`,
-    cause: failureCause(result.response)
+    cause: toFailureCause(result.response)
   })
 }
 
@@ -115,9 +115,9 @@ const isRefusedSearch = ({ status }: BackendResponse): boolean => [400, 405, 422
  * The time by the datastore's clock, in whole seconds as in HTTP's Date. It waits for a moment after the request, so
  * that what was stored before the request is before this time too.
  */
-async function clockOf ({ context, requestedAt, pause }: ExportContext): Promise<string> {
+async function fetchClock ({ context, requestedAt, pause }: ExportContext): Promise<string> {
   for (let attempt = 1; ; attempt++) {
-    const response = await counted(context, 'Patient', { since: undefined, conditions: [['_id', 'clinigate-clock']] })
+    const response = await sendCountRequest(context, 'Patient', { since: undefined, conditions: [['_id', 'clinigate-clock']] })
     const time = Date.parse(String(response.headers.date))
     if (Number.isNaN(time)) return requestedAt
     const behindMs = Date.parse(requestedAt) - time
@@ -130,14 +130,14 @@ async function clockOf ({ context, requestedAt, pause }: ExportContext): Promise
 
 const maxLooks = 4
 
-async function countOf (
+async function countRecords (
   context: TenantContext,
   { type, searches }: TypeSearch,
   since: string | undefined
 ): Promise<SearchCount | RefusedSearch> {
   let count = 0
   for (const conditions of searches) {
-    const response = await counted(context, type, { since, conditions })
+    const response = await sendCountRequest(context, type, { since, conditions })
     if (isRefusedSearch(response)) return { type, parameter: conditions.at(-1)?.[0], response }
     const found = requireBundle(response, 'the records of an export were not counted')
     const total =
@@ -153,7 +153,7 @@ async function countOf (
   return { count }
 }
 
-function counted (
+function sendCountRequest (
   context: TenantContext,
   type: string,
   { since, conditions }: { readonly since: string | undefined; readonly conditions: Conditions }

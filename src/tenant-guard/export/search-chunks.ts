@@ -1,7 +1,7 @@
 import { sendRequest, type TenantContext } from '../tenant-context.js'
 import { restrict } from '../restrict.js'
 import { scanChunks, type ScanChunk, type ScanPosition } from '../reads/scan.js'
-import { linesFrom } from './lines.js'
+import { toOwnedLines } from './lines.js'
 import { isExportable } from './native-export.js'
 import type { ExportPosition, ExportChunk } from './position.js'
 import type { Conditions, TypeSearch } from './searches.js'
@@ -21,14 +21,14 @@ export async function * searchChunks (taking: SearchExportOptions, begun: Export
   let { after } = begun
   for (const [at, search] of searches.entries()) {
     if (at < begun.walked) continue
-    yield * chunksOf(taking, search, { ...begun, walked: at, after })
+    yield * readTypeChunks(taking, search, { ...begun, walked: at, after })
     after = undefined
     const { after: _, ...position } = begun
     yield { lines: [], position: { ...position, walked: at + 1 } }
   }
 }
 
-async function * chunksOf (
+async function * readTypeChunks (
   { context, since, signal }: SearchExportOptions,
   search: TypeSearch,
   begun: ExportPosition
@@ -36,30 +36,30 @@ async function * chunksOf (
   const { type } = search
   const start = { after: begun.after, from: since }
   const asOf = Date.parse(begun.asOf)
-  for await (const { records, upTo } of once(
+  for await (const { records, upTo } of withoutRepeats(
     mergeSorted(search.searches.map(conditions => scanChunks(getPosition(context, type, conditions), start)))
   )) {
     signal.throwIfAborted()
-    const late = records.filter(({ meta }) => Date.parse(meta.lastUpdated!) >= asOf)
+    const changedMeanwhile = records.filter(({ meta }) => Date.parse(meta.lastUpdated!) >= asOf)
     const position = upTo === undefined ? {} : { position: { ...begun, after: upTo } }
-    if (late.length === 0) {
-      yield { type, lines: linesFrom(context, search, records), ...position }
+    if (changedMeanwhile.length === 0) {
+      yield { type, lines: toOwnedLines(context, search, records), ...position }
     } else {
       yield {
         type,
-        lines: linesFrom(
+        lines: toOwnedLines(
           context,
           search,
-          records.filter(record => !late.includes(record))
+          records.filter(record => !changedMeanwhile.includes(record))
         )
       }
-      yield { type, lines: linesFrom(context, search, late), isLate: true, ...position }
+      yield { type, lines: toOwnedLines(context, search, changedMeanwhile), isLate: true, ...position }
     }
   }
 }
 
 /** Without what comes again when an instant has to be requested in smaller pages. */
-async function * once (walk: AsyncGenerator<ScanChunk>): AsyncGenerator<ScanChunk> {
+async function * withoutRepeats (walk: AsyncGenerator<ScanChunk>): AsyncGenerator<ScanChunk> {
   let met = new Set<string>()
   for await (const { records, upTo } of walk) {
     yield { records: records.filter(({ id }) => !met.has(id)), upTo }
@@ -73,7 +73,7 @@ function getPosition (context: TenantContext, type: string, conditions: Conditio
     send: request => sendRequest(context, request),
     baseUrl: context.backend.baseUrl,
     type,
-    searching: (parameters, count) =>
+    buildSearch: (parameters, count) =>
       restrict({ type, parameters: [...conditions, ...parameters], count, total: 'none' }, context.tenant)
   }
 }
@@ -87,15 +87,15 @@ export async function * mergeSorted (walks: ReadonlyArray<AsyncGenerator<ScanChu
   const heads = walks.map(walk => new Head(walk))
   try {
     for (;;) {
-      const times = (await Promise.all(heads.map(head => head.time()))).filter(time => time !== undefined)
+      const times = (await Promise.all(heads.map(head => head.peekTime()))).filter(time => time !== undefined)
       if (times.length === 0) return
       const instant = Math.min(...times)
       const met = new Map<string, StoredResource>()
       for (const head of heads) {
-        for (const record of await head.takenAt(instant)) met.set(record.id, record)
+        for (const record of await head.takeAt(instant)) met.set(record.id, record)
       }
       const records = [...met.values()]
-      yield { records, upTo: latest(records) }
+      yield { records, upTo: getLatestChange(records) }
     }
   } finally {
     await Promise.all(walks.map(walk => walk.return(undefined)))
@@ -103,7 +103,7 @@ export async function * mergeSorted (walks: ReadonlyArray<AsyncGenerator<ScanChu
 }
 
 /** A datastore may return times finer than milliseconds. */
-function latest (records: readonly StoredResource[]): string {
+function getLatestChange (records: readonly StoredResource[]): string {
   return records.map(({ meta }) => meta.lastUpdated!).reduce((last, time) => time > last ? time : last)
 }
 
@@ -114,20 +114,20 @@ class Head {
   constructor (private readonly walk: AsyncGenerator<ScanChunk>) {}
 
   /** Of the next record, in milliseconds; undefined at the end. */
-  async time (): Promise<number | undefined> {
+  async peekTime (): Promise<number | undefined> {
     while (this.#records.length === 0) {
       const { value, done } = await this.walk.next()
       if (done === true) return undefined
       this.#records = value.records.toReversed()
     }
-    return timeOf(this.#records.at(-1)!)
+    return getChangeTime(this.#records.at(-1)!)
   }
 
-  async takenAt (instant: number): Promise<StoredResource[]> {
+  async takeAt (instant: number): Promise<StoredResource[]> {
     const taken: StoredResource[] = []
-    while (await this.time() === instant) taken.push(this.#records.pop()!)
+    while (await this.peekTime() === instant) taken.push(this.#records.pop()!)
     return taken
   }
 }
 
-const timeOf = ({ meta }: StoredResource): number => Date.parse(meta.lastUpdated!)
+const getChangeTime = ({ meta }: StoredResource): number => Date.parse(meta.lastUpdated!)

@@ -1,8 +1,8 @@
 import type { FhirElement } from '../../mappings/fhir.js'
-import { parameterOf } from '../../mappings/r4/search-parameters.js'
+import { findSearchParameter } from '../../mappings/r4/search-parameters.js'
 import type { SearchParameter } from '../interaction.js'
 import type { ExportSelection } from './position.js'
-import { compartmentParameters } from '../../mappings/r4/compartments.js'
+import { findCompartmentParameters } from '../../mappings/r4/compartments.js'
 
 /** The conditions of one search, all of which a record meets. */
 export type Conditions = readonly SearchParameter[]
@@ -32,7 +32,7 @@ interface GroupOptions {
 /**
  * How the records of each type are found.
  */
-export function searchesOf (
+export function buildSearches (
   { level, filters = {}, until }: ExportSelection,
   types: readonly string[],
   { members, unnarrowedTypes = [] }: GroupOptions = {}
@@ -49,10 +49,10 @@ export function searchesOf (
       const isNarrowed = patients !== undefined && level !== 'system' && !unnarrowedTypes.includes(type)
       return {
         type,
-        searches: isNarrowed ? narrowed(type, searches, patients) : searches,
-        isSelected: allOf(
-          level === 'system' ? undefined : compartmentOf(type, patients && new Set(patients)),
-          until === undefined ? undefined : isBefore(until)
+        searches: isNarrowed ? narrowToPatients(type, searches, patients) : searches,
+        isSelected: combineSelections(
+          level === 'system' ? undefined : createCompartmentFilter(type, patients && new Set(patients)),
+          until === undefined ? undefined : selectBefore(until)
         )
       }
     })
@@ -60,30 +60,32 @@ export function searchesOf (
 
 type Selection = NonNullable<TypeSearch['isSelected']>
 
-const allOf = (...selections: ReadonlyArray<Selection | undefined>): Selection => record =>
+const combineSelections = (...selections: ReadonlyArray<Selection | undefined>): Selection => record =>
   selections.every(isSelected => isSelected?.(record) !== false)
 
 /** Checked for each record too, since a datastore's native export may not obey a time in `_typeFilter`. */
-function isBefore (until: string): Selection {
+function selectBefore (until: string): Selection {
   const end = Date.parse(until)
   return ({ meta }) => !(Date.parse(String((meta as FhirElement | undefined)?.lastUpdated)) >= end)
 }
 
-function narrowed (type: string, searches: readonly Conditions[], members: readonly string[]): readonly Conditions[] {
-  const parameters = parametersOfPatient(type)
+function narrowToPatients (
+  type: string, searches: readonly Conditions[], members: readonly string[]
+): readonly Conditions[] {
+  const parameters = getPatientParameters(type)
   if (members.length > maxNamed || parameters.length * searches.length > maxSearches) return searches
-  const named = (parameter: string): SearchParameter => [
+  const toPatientParameter = (parameter: string): SearchParameter => [
     parameter,
     members.map(id => (parameter === '_id' ? id : `Patient/${id}`)).join(',')
   ]
-  return searches.flatMap(search => parameters.map(parameter => [...search, named(parameter)]))
+  return searches.flatMap(search => parameters.map(parameter => [...search, toPatientParameter(parameter)]))
 }
 
 /** The same alternatives in fewer searches: those that differ in one value only are one search for either value. */
 export function combineSearches (type: string, searches: readonly Conditions[]): readonly Conditions[] {
   for (const [at, search] of searches.entries()) {
     for (const [behind, other] of searches.slice(at + 1).entries()) {
-      const joined = joinedWith(type, search, other)
+      const joined = joinSearches(type, search, other)
       if (joined !== undefined) {
         return combineSearches(type, [
           ...searches.slice(0, at),
@@ -100,12 +102,12 @@ export function combineSearches (type: string, searches: readonly Conditions[]):
 const joinable = new Set(['token', 'reference', 'string', 'uri'])
 
 /** FHIR has values of one parameter as alternatives; with a modifier the meaning may be another one. */
-function joinedWith (type: string, search: Conditions, other: Conditions): Conditions | undefined {
+function joinSearches (type: string, search: Conditions, other: Conditions): Conditions | undefined {
   if (search.length !== other.length || !search.every(([name], at) => other[at]![0] === name)) return undefined
   const differing = search.flatMap(([, value], at) => other[at]![1] === value ? [] : [at])
   if (differing.length === 0) return search
   const [at] = differing
-  const kind = parameterOf(type, search[at!]![0])?.kind
+  const kind = findSearchParameter(type, search[at!]![0])?.kind
   if (differing.length > 1 || kind === undefined || !joinable.has(kind)) return undefined
   return search.map(([name, value], index) => [name, index === at ? `${value},${other[index]![1]}` : value])
 }
@@ -114,30 +116,32 @@ function joinedWith (type: string, search: Conditions, other: Conditions): Condi
  * The types whose records can be in the compartment of a patient:
  * http://hl7.org/fhir/R4/compartmentdefinition-patient.html
  */
-export const isInPatientCompartment = (type: string): boolean => compartmentParameters('Patient', type) !== undefined
+export const isInPatientCompartment = (type: string): boolean => findCompartmentParameters('Patient', type) !== undefined
 
 /** The search parameters by which a record of a type is in the compartment of a patient, each of them enough. */
-function parametersOfPatient (type: string): readonly string[] {
-  return [...type === 'Patient' ? ['_id'] : [], ...compartmentParameters('Patient', type) ?? []]
+function getPatientParameters (type: string): readonly string[] {
+  return [...type === 'Patient' ? ['_id'] : [], ...findCompartmentParameters('Patient', type) ?? []]
 }
 
 /**
  * Whether a record of a type is in the compartment of a patient.
  * @param patients ids; absent: any patient will do
  */
-export function compartmentOf (type: string, patients?: ReadonlySet<string>): (record: FhirElement) => boolean {
-  const paths = (compartmentParameters('Patient', type) ?? []).flatMap(name =>
-    pathsOf(parameterOf(type, name)?.expression ?? '')
+export function createCompartmentFilter (
+  type: string, patients?: ReadonlySet<string>
+): (record: FhirElement) => boolean {
+  const paths = (findCompartmentParameters('Patient', type) ?? []).flatMap(name =>
+    parseElementPaths(findSearchParameter(type, name)?.expression ?? '')
   )
   const isSelected = (id: string): boolean => patients === undefined || patients.has(id)
-  const leadsThere = (reference: unknown): boolean =>
+  const isSelectedReference = (reference: unknown): boolean =>
     typeof reference === 'string' && reference.startsWith('Patient/') && isSelected(reference.split('/', 2)[1]!)
   return record =>
-    (type === 'Patient' && isSelected(String(record.id))) || paths.some(path => holds(record, path, leadsThere))
+    (type === 'Patient' && isSelected(String(record.id))) || paths.some(path => hasSelectedReference(record, path, isSelectedReference))
 }
 
 /** `AuditEvent.agent.who.where(resolve() is Patient) | …` as the names of elements below the resource. */
-function pathsOf (expression: string): string[][] {
+function parseElementPaths (expression: string): string[][] {
   return expression
     .split('|')
     .map(path =>
@@ -150,11 +154,13 @@ function pathsOf (expression: string): string[][] {
     .filter(path => path.length > 0)
 }
 
-function holds (value: unknown, path: readonly string[], leadsThere: (reference: unknown) => boolean): boolean {
-  if (Array.isArray(value)) return value.some(item => holds(item, path, leadsThere))
+function hasSelectedReference (
+  value: unknown, path: readonly string[], isSelectedReference: (reference: unknown) => boolean
+): boolean {
+  if (Array.isArray(value)) return value.some(item => hasSelectedReference(item, path, isSelectedReference))
   if (value === null || typeof value !== 'object') return false
   const [name, ...rest] = path
   return name === undefined
-    ? leadsThere((value as FhirElement).reference)
-    : holds((value as FhirElement)[name], rest, leadsThere)
+    ? isSelectedReference((value as FhirElement).reference)
+    : hasSelectedReference((value as FhirElement)[name], rest, isSelectedReference)
 }

@@ -1,5 +1,5 @@
-import { operationStatus, kickOff } from '../async-operation.js'
-import { relativeToBase } from '../public-urls.js'
+import { fetchOperationStatus, kickOff } from '../async-operation.js'
+import { toRelativeUrl } from '../public-urls.js'
 import { unexpectedResponse, type TenantContext } from '../tenant-context.js'
 
 /** A file that a datastore is to fetch. */
@@ -23,11 +23,11 @@ export interface NativeImport {
 }
 
 /** Opens the import of a datastore for one tenant. */
-export function nativeImport (context: TenantContext): NativeImport {
+export function createNativeImport (context: TenantContext): NativeImport {
   return {
     begin: offered => begin(context, offered),
     // One that failed has ended, too: HAPI responds so when a single record failed.
-    hasEnded: async job => (await operationStatus(context, job))?.status !== 202
+    hasEnded: async job => (await fetchOperationStatus(context, job))?.status !== 202
   }
 }
 
@@ -55,7 +55,7 @@ async function begin (context: TenantContext, { files, credentials }: Offered): 
   ]
   const response = await kickOff(context, { path: '$import', parameter, reason: 'an import was not begun' })
   if (response === undefined) return undefined
-  const path = relativeToBase(String(response.headers['content-location']), context)
+  const path = toRelativeUrl(String(response.headers['content-location']), context)
   if (path === undefined) {
     throw unexpectedResponse(response, 'the address of an import is not below the base URL that is configured')
   }

@@ -30,7 +30,7 @@ export function resolveSites (
   const after = links.map(link => {
     const target = link.record && targets.get(link.record)
     if (target === undefined) return link
-    const reference = target + suffixOf(link.reference, link.record!)
+    const reference = target + getSuffix(link.reference, link.record!)
     texts.set(link.reference, reference)
     return { ...link, reference, record: target }
   })
@@ -38,7 +38,7 @@ export function resolveSites (
 }
 
 /** A version of a canonical stays; that of a reference was another record's. */
-function suffixOf (reference: string, record: string): string {
+function getSuffix (reference: string, record: string): string {
   const rest = reference.slice(record.length)
   return rest.startsWith('/') ? '' : rest
 }

@@ -45,23 +45,23 @@ export class CheckedRecord {
 
   /** The record in JSON, with placeholders for its id and for what it refers to. */
   toTemplate (): RecordTemplate {
-    const placeholders = new Map(this.links.map(({ reference }, at) => [reference, placeholder(at + 1)] as const))
-    const marked = mapJson({ ...this.resource, id: placeholder(0) }, (item, name) =>
+    const placeholders = new Map(this.links.map(({ reference }, at) => [reference, formatPlaceholder(at + 1)] as const))
+    const withPlaceholders = mapJson({ ...this.resource, id: formatPlaceholder(0) }, (item, name) =>
       isLinkElement(name) && typeof item === 'string' ? placeholders.get(item) ?? item : item
     )
-    const text = printJson(marked).replaceAll(printedPlaceholder, `${edge}$1${edge}`)
+    const text = printJson(withPlaceholders).replaceAll(printedPlaceholder, `${edge}$1${edge}`)
     return new RecordTemplate({ type: this.type, links: this.links, text })
   }
 
   /** As it will be stored. @param targets where others of its import are stored that it refers to */
-  stamped (targets?: Targets): TaggedRecord {
+  toTagged (targets?: Targets): TaggedRecord {
     return this.toTemplate().fill({ id: this.id, version: this.version, targets })
   }
 }
 
 /** What no client can send, so that nothing but a placeholder is printed as one. */
 const secret = randomUUID()
-const placeholder = (number: number): string => `${secret}:${number}`
+const formatPlaceholder = (number: number): string => `${secret}:${number}`
 const printedPlaceholder = new RegExp(`"${secret}:(\\d+)"`, 'g')
 
 /** Stands before and behind the number of a placeholder: printed JSON contains no such character. */
@@ -116,14 +116,14 @@ export class TaggedRecord {
     this.version = version
     const resolved = targets && resolveSites(links, targets)
     this.links = resolved?.links ?? links
-    const valueAt = (number: number): string => {
+    const getValue = (number: number): string => {
       if (number === 0) return id
       const { reference } = links[number - 1]!
       return resolved?.texts.get(reference) ?? reference
     }
     this.#text = text
       .split(edge)
-      .map((piece, at) => (at % 2 === 0 ? piece : JSON.stringify(valueAt(Number(piece)))))
+      .map((segment, at) => (at % 2 === 0 ? segment : JSON.stringify(getValue(Number(segment)))))
       .join('')
   }
 

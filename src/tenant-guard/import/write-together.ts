@@ -1,8 +1,8 @@
 import { Failure, type Issue } from '../../envelope/failures.js'
-import { entityTag } from '../../envelope/preconditions.js'
-import { entriesAsStored, type StoredEntry } from '../bundles/entries-as-stored.js'
+import { toEntityTag } from '../../envelope/preconditions.js'
+import { fetchStoredEntries, type StoredEntry } from '../bundles/entries-as-stored.js'
 import {
-  failureCause, checkedJsonOf, verifyAndRememberOwned, ownershipScope, reportIncident, unexpectedResponse,
+  toFailureCause, parseCheckedJson, verifyAndRememberOwned, getOwnershipScope, reportIncident, unexpectedResponse,
   type TenantContext
 } from '../tenant-context.js'
 import type { FhirResource } from '../../mappings/fhir.js'
@@ -28,7 +28,7 @@ export type TransactionResult =
  * The records that refer to what is neither the tenant's nor among them, by their places, each with its failure.
  * @param others records as `Type/id` that would be there by then
  */
-export async function rejectedEntries (
+export async function findRejectedEntries (
   context: TenantContext,
   records: readonly TaggedRecord[],
   others: Iterable<string> = []
@@ -58,7 +58,7 @@ export async function rejectedEntries (
 export class TransactionWriter {
   readonly #context: TenantContext
   /** Types of which a record came back as stored, the tenant's. */
-  readonly #seen = new Set<string>()
+  readonly #knownTypes = new Set<string>()
 
   constructor (context: TenantContext) {
     this.#context = context
@@ -70,55 +70,57 @@ export class TransactionWriter {
    */
   async write (records: readonly TaggedRecord[]): Promise<TransactionResult> {
     const context = this.#context
-    const refused = await rejectedEntries(context, records)
+    const refused = await findRejectedEntries(context, records)
     if (refused.size > 0) return { refused }
     const response = await sendWrite(context, {
-      request: { method: 'POST', path: '', headers: this.#requestedIds(records), body: transactionOf(records) },
+      request: { method: 'POST', path: '', headers: this.#buildHeaders(records), body: buildTransaction(records) },
       changes: records.map(({ type, id, version }) =>
         ({ kind: version === undefined ? 'created' : 'updated', type, id, ...version !== undefined && { before: version } }))
     })
     if (response.status !== 200) {
       // What was believed to be the tenant's may have been deleted through another gateway.
       for (const { record } of records.flatMap(({ links }) => links)) {
-        if (record !== undefined) context.ownership.forget(ownershipScope(context), record)
+        if (record !== undefined) context.ownership.forget(getOwnershipScope(context), record)
       }
-      throw refusalOf(response)
+      throw toTransactionFailure(response)
     }
-    return { written: await this.#confirmed(entriesIn(checkedJsonOf(response)), records) }
+    return { written: await this.#confirmEntries(parseResponseEntries(parseCheckedJson(response)), records) }
   }
 
   /**
    * Whole records, until one of each type was seen: for HAPI, which has to write them all out, and for us it is a good
    * part of the work.
    */
-  #requestedIds (records: readonly TaggedRecord[]): Readonly<Record<string, string>> {
-    return records.every(({ type }) => this.#seen.has(type)) ? { prefer: 'return=minimal' } : preferRepresentation
+  #buildHeaders (records: readonly TaggedRecord[]): Readonly<Record<string, string>> {
+    return records.every(({ type }) => this.#knownTypes.has(type)) ? { prefer: 'return=minimal' } : preferRepresentation
   }
 
   /** A record created under an id that only the gateway issues is what was sent; all others are checked as stored. */
-  async #confirmed (
+  async #confirmEntries (
     entries: readonly StoredEntry[],
     records: readonly TaggedRecord[]
   ): Promise<readonly RecordOutcome[]> {
     const context = this.#context
-    const made = new Set(records.filter((record, at) => this.#seen.has(record.type) && isMade(entries[at], record)))
-    for (const record of made) context.ownership.remember(ownershipScope(context), record.name)
+    const made = new Set(
+      records.filter((record, at) => this.#knownTypes.has(record.type) && isMade(entries[at], record))
+    )
+    for (const record of made) context.ownership.remember(getOwnershipScope(context), record.name)
     const open = [...records.keys()].filter(at => !made.has(records[at]!))
-    const stored = await entriesAsStored(
+    const stored = await fetchStoredEntries(
       context,
       open.map(at => entries[at] ?? {}),
       open.map(at => records[at]!)
     )
-    const outcomes = new Map(open.map((at, i) => [at, this.#outcomeOf(stored[i], records[at]!)] as const))
+    const outcomes = new Map(open.map((at, i) => [at, this.#verifyOutcome(stored[i], records[at]!)] as const))
     return records.map((_, at) => outcomes.get(at) ?? {})
   }
 
   /** A write is done, whatever its response holds. */
-  #outcomeOf (stored: StoredEntry | undefined, { type, id, text }: TaggedRecord): RecordOutcome {
+  #verifyOutcome (stored: StoredEntry | undefined, { type, id, text }: TaggedRecord): RecordOutcome {
     const status = Number.parseInt(String(stored?.response?.status), 10)
     const record = verifyAndRememberOwned(this.#context, stored?.resource, { type, id })
     if (record !== undefined && (status === 200 || status === 201)) {
-      this.#seen.add(type)
+      this.#knownTypes.add(type)
       // What was fetched afterwards may be a later version.
       if (stored?.isFetched === true) return {}
       return { warnings: warnAboutDifferences(this.#context, JSON.parse(text) as FhirResource, { record }) }
@@ -144,17 +146,17 @@ function isMade (entry: StoredEntry | undefined, record: TaggedRecord): boolean 
 }
 
 /** A Bundle around what is printed already. */
-function transactionOf (records: readonly TaggedRecord[]): string {
-  const entries = records.map(record => `{"resource":${record.text},"request":${JSON.stringify(requestOf(record))}}`)
+function buildTransaction (records: readonly TaggedRecord[]): string {
+  const entries = records.map(record => `{"resource":${record.text},"request":${JSON.stringify(toEntryRequest(record))}}`)
   return `{"resourceType":"Bundle","type":"transaction","entry":[${entries.join(',')}]}`
 }
 
-function requestOf ({ name, version }: TaggedRecord) {
-  return { method: 'PUT', url: name, ...version !== undefined && { ifMatch: entityTag(version) } }
+function toEntryRequest ({ name, version }: TaggedRecord) {
+  return { method: 'PUT', url: name, ...version !== undefined && { ifMatch: toEntityTag(version) } }
 }
 
-function refusalOf (response: Parameters<typeof failureCause>[0]): Failure {
-  const cause = failureCause(response)
+function toTransactionFailure (response: Parameters<typeof toFailureCause>[0]): Failure {
+  const cause = toFailureCause(response)
   if (response.status === 409 || response.status === 412) {
     return new Failure('CONFLICT', {
       message: 'Another request changed the record at the same time. Send it again.',
@@ -165,7 +167,7 @@ function refusalOf (response: Parameters<typeof failureCause>[0]): Failure {
   return unexpectedResponse(response, 'a transaction of an import was not answered')
 }
 
-function entriesIn (value: unknown): readonly StoredEntry[] {
+function parseResponseEntries (value: unknown): readonly StoredEntry[] {
   const { resourceType, type, entry } = (value ?? {}) as Record<string, unknown>
   return resourceType === 'Bundle' && type === 'transaction-response' && Array.isArray(entry)
     ? (entry as readonly StoredEntry[])

@@ -3,22 +3,22 @@ import { Failure } from '../../envelope/failures.js'
 import type { StoredResource } from '../../mappings/fhir.js'
 import { getCapabilities } from '../capabilities.js'
 import {
-  checkedJsonOf,
+  parseCheckedJson,
   sendRequest,
-  failureCause,
-  cursorBinding,
+  toFailureCause,
+  getCursorBinding,
   mayRead,
   verifyAndRememberOwned,
   type TenantContext
 } from '../tenant-context.js'
 import type { FhirResponse } from '../fhir-answer.js'
 import type { EverythingOperation } from '../interaction.js'
-import { bundleText, namesIn, outlinedJsonOf, requireBundle, type BackendBundleEntry } from '../reads/backend-bundle.js'
+import { formatBundle, listRecordReferences, parseOutlinedJson, requireBundle, type BackendBundleEntry } from '../reads/backend-bundle.js'
 import { isTenantType } from '../../fhir/resource-types.js'
 import { encodeParameters } from '../restrict.js'
 import { parseIssues } from './given-outcome.js'
 import { isNotOffered } from './validate.js'
-import { linkUrl, nextPage, pageLinks, pageParameters, sealNextPage } from '../reads/pages.js'
+import { buildLinkUrl, openNextPage, toPageLinks, toPageParameters, sealNextPage } from '../reads/pages.js'
 import { readMeta } from '../reads/read-record.js'
 
 const defaultCount = 100
@@ -28,34 +28,36 @@ const defaultCount = 100
  * response all is left out that is not the tenant's; a number of all entries would count it and is left out as well. So
  * is what the client did not request: HAPI passes over `_since`, and shows more types than `_type` names.
  */
-export async function patientEverything (context: TenantContext, request: EverythingOperation): Promise<FhirResponse> {
+export async function fetchPatientEverything (
+  context: TenantContext, request: EverythingOperation
+): Promise<FhirResponse> {
   const { type, id, cursor, parameters } = request
   await readMeta(context, type, id)
   const path = `${type}/${id}/$everything`
-  const binding = cursorBinding(context, { route: `fhir ${path}`, type })
+  const binding = getCursorBinding(context, { route: `fhir ${path}`, type })
   const { response, opened } =
     cursor === undefined
-      ? { response: await firstPage(context, path, request) }
-      : await nextPage(context, { ...request, cursor }, binding)
+      ? { response: await fetchFirstPage(context, path, request) }
+      : await openNextPage(context, { ...request, cursor }, binding)
   const narrowing = opened?.narrowing ?? parameters.filter(([name]) => name === '_since' || name === '_type')
-  const parse = narrowing.length === 0 ? outlinedJsonOf : checkedJsonOf
+  const parse = narrowing.length === 0 ? parseOutlinedJson : parseCheckedJson
   const bundle = requireBundle(response, 'an operation was not answered', { parse })
   const url = `${context.fhirBase}/${path}`
   const count = opened?.count ?? request.count ?? defaultCount
-  const contents = () => ({ count, filters: '', ...(narrowing.length > 0 && { narrowing }) })
-  const next = sealNextPage(context, response, { next: bundle.next, paths: [path], binding, contents })
-  const links = pageLinks(linkUrl(url, [...parameters, ...pageParameters(request)]), url, next)
+  const buildContents = () => ({ count, filters: '', ...(narrowing.length > 0 && { narrowing }) })
+  const next = sealNextPage(context, response, { next: bundle.next, paths: [path], binding, buildContents })
+  const links = toPageLinks(buildLinkUrl(url, [...parameters, ...toPageParameters(request)]), url, next)
   const isOpen = ({ resource }: BackendBundleEntry) => mayRead(context, (resource as StoredResource).resourceType)
   const shown = bundle.entries.filter(entry => isOwn(context, entry) && isSelected(entry, narrowing) && isOpen(entry))
-  const note = noteOf(context, narrowing)
+  const note = buildAccessNote(context, narrowing)
   return {
     status: 200,
-    body: bundleText(context, bundle, { type: 'searchset', response, links, shown, note }),
-    shown: () => namesIn(shown)
+    body: formatBundle(context, bundle, { type: 'searchset', response, links, shown, note }),
+    shown: () => listRecordReferences(shown)
   }
 }
 
-async function firstPage (
+async function fetchFirstPage (
   context: TenantContext,
   path: string,
   { parameters, count = defaultCount }: Pick<EverythingOperation, 'parameters' | 'count'>
@@ -69,7 +71,7 @@ async function firstPage (
     headers
   })
   if (response.status === 200) return response
-  const cause = failureCause(response)
+  const cause = toFailureCause(response)
   if (isNotOffered(response, parseIssues(context, response))) {
     throw new Failure('NOT_IMPLEMENTED', { message: 'The datastore does not support this operation.', cause })
   }
@@ -99,7 +101,7 @@ async function requireHeeded (context: TenantContext, parameters: EverythingOper
 }
 
 /** The warning that a key with limits does not see everything, whatever there is. */
-function noteOf (context: TenantContext, narrowing: EverythingOperation['parameters']): string | undefined {
+function buildAccessNote (context: TenantContext, narrowing: EverythingOperation['parameters']): string | undefined {
   if (context.access === undefined || narrowing.some(([name]) => name === '_type')) return undefined
   return 'The response has only records of types that this key may read.'
 }

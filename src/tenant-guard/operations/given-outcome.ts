@@ -18,12 +18,12 @@ export function parseIssues (
   context: Pick<TenantContext, 'backend' | 'fhirBase'>,
   { body }: Pick<BackendResponse, 'body'>
 ): readonly BackendIssue[] | undefined {
-  const { resourceType, issue } = outcomeIn(body)
+  const { resourceType, issue } = parseOutcome(body)
   if (resourceType !== 'OperationOutcome' || !Array.isArray(issue)) return undefined
-  return issue.filter(isElement).map(item => issueOf(context, item))
+  return issue.filter(isElement).map(item => toIssue(context, item))
 }
 
-function outcomeIn (body: string): { readonly resourceType?: unknown, readonly issue?: unknown } {
+function parseOutcome (body: string): { readonly resourceType?: unknown, readonly issue?: unknown } {
   try {
     return Object(parseStored(body))
   } catch {
@@ -33,24 +33,24 @@ function outcomeIn (body: string): { readonly resourceType?: unknown, readonly i
 
 const severities: ReadonlySet<unknown> = new Set(['fatal', 'error', 'warning', 'information'])
 
-function issueOf (
+function toIssue (
   context: Pick<TenantContext, 'backend' | 'fhirBase'>,
   { severity, code, diagnostics, details, expression, location }: Record<string, unknown>
 ): BackendIssue {
   const text = [diagnostics, (details as { text?: unknown } | undefined)?.text].find(
     words => typeof words === 'string' && words !== ''
   )
-  const paths = [expression, location].map(pathsIn).find(found => found.length > 0)
+  const paths = [expression, location].map(filterPaths).find(found => found.length > 0)
   return {
     severity: severities.has(severity) ? (severity as BackendIssue['severity']) : 'error',
     code: typeof code === 'string' && /^[a-z-]{1,40}$/.test(code) ? code : 'processing',
-    ...(text !== undefined && { diagnostics: scrubbed(context, text as string) }),
+    ...(text !== undefined && { diagnostics: removeBackendDetails(context, text as string) }),
     ...(paths !== undefined && { expression: paths })
   }
 }
 
 /** HAPI names lines and columns too, of a text that the client never saw. */
-function pathsIn (paths: unknown): string[] {
+function filterPaths (paths: unknown): string[] {
   return Array.isArray(paths)
     ? paths.filter(path => typeof path === 'string' && /^[A-Z]\w*(?:[.[]|$)/.test(path) && path.length <= maxPath)
     : []
@@ -60,7 +60,7 @@ const maxPath = 500
 const maxText = 2_000
 
 /** Without the datastore's own codes and addresses. */
-function scrubbed (
+function removeBackendDetails (
   { backend: { baseUrl }, fhirBase }: Pick<TenantContext, 'backend' | 'fhirBase'>,
   text: string
 ): string {

@@ -1,10 +1,10 @@
 import type { BackendResponse, ReadRequest } from '../../backends/backend.js'
 import { toTransportError } from '../../backends/exchange.js'
-import { responseFailure, transportFailure } from '../../backends/failures.js'
+import { checkResponse, toTransportFailure } from '../../backends/failures.js'
 import type { Upstream } from '../../backends/upstream.js'
 import { Failure } from '../../envelope/failures.js'
 import { printJson } from '../../json/json.js'
-import { failureCause, checkedJsonOf, unexpectedResponse, type TenantContext } from '../tenant-context.js'
+import { toFailureCause, parseCheckedJson, unexpectedResponse, type TenantContext } from '../tenant-context.js'
 import type { FhirResponse } from '../fhir-answer.js'
 import type { Terminology } from '../interaction.js'
 import { parseIssues } from './given-outcome.js'
@@ -43,9 +43,9 @@ export interface TerminologyRequest {
  * tenant's record.
  * @throws {Failure} METHOD_NOT_ALLOWED for an operation or parameter that is not on the list
  */
-export function terminologyRequest (context: TenantContext, requested: Terminology): TerminologyRequest {
+export function buildTerminologyRequest (context: TenantContext, requested: Terminology): TerminologyRequest {
   const { backend: { upstream }, requestId } = context
-  const request = requestFor(requested)
+  const request = buildRequest(requested)
   const headers: Record<string, string> = {
     accept: 'application/fhir+json',
     ...request.body !== undefined && { 'content-type': 'application/fhir+json; charset=utf-8' },
@@ -56,8 +56,8 @@ export function terminologyRequest (context: TenantContext, requested: Terminolo
     ...request,
     path: `${upstream.basePath}/${requested.type}/${requested.operation}`,
     headers,
-    shown: response => shown(context, requested, response),
-    broken: error => error instanceof Failure ? error : transportFailure(readOnly, toTransportError(error))
+    shown: response => toClientResponse(context, requested, response),
+    broken: error => error instanceof Failure ? error : toTransportFailure(readOnly, toTransportError(error))
   } satisfies Omit<TerminologyRequest, typeof guarded> as TerminologyRequest
 }
 
@@ -67,7 +67,7 @@ const readOnly: ReadRequest = { method: 'GET', path: '' }
 /** Longer request lines are refused by some servers. */
 const maxQuery = 6_000
 
-function requestFor ({
+function buildRequest ({
   type,
   operation,
   parameters
@@ -82,32 +82,34 @@ function requestFor ({
   if (simple.length === parameters.length && query.length <= maxQuery) return { method: 'GET', query }
   const parameter = parameters.map(({ name, value }) => ({
     name,
-    [memberFor(forms[name]!)]: typeof value === 'string' ? valueAs(forms[name]!, value) : value
+    [toValueMember(forms[name]!)]: typeof value === 'string' ? parseValue(forms[name]!, value) : value
   }))
   return { method: 'POST', query: '', body: printJson({ resourceType: 'Parameters', parameter }) }
 }
 
-const memberFor = (form: ParameterForm): string => `value${form[0]!.toUpperCase()}${form.slice(1)}`
+const toValueMember = (form: ParameterForm): string => `value${form[0]!.toUpperCase()}${form.slice(1)}`
 
-function valueAs (form: ParameterForm, text: string): string | number | boolean {
+function parseValue (form: ParameterForm, text: string): string | number | boolean {
   if (form === 'boolean') return text === 'true'
   return form === 'integer' ? Number(text) : text
 }
 
-function shown (context: TenantContext, { type, operation }: Terminology, response: BackendResponse): FhirResponse {
-  const failure = responseFailure(readOnly, response) ?? refusal(context, response)
+function toClientResponse (
+  context: TenantContext, { type, operation }: Terminology, response: BackendResponse
+): FhirResponse {
+  const failure = checkResponse(readOnly, response) ?? findFailure(context, response)
   if (failure !== undefined) throw failure
-  const { resourceType } = Object(checkedJsonOf(response)) as { resourceType?: unknown }
+  const { resourceType } = Object(parseCheckedJson(response)) as { resourceType?: unknown }
   if (resourceType !== terminologyOperations[`${type}/${operation}`]!.resultType) {
     throw unexpectedResponse(response, 'a terminology operation was not answered')
   }
   return { status: 200, body: rewriteUrlsInText(context, response) }
 }
 
-function refusal (context: TenantContext, response: BackendResponse): Failure | undefined {
+function findFailure (context: TenantContext, response: BackendResponse): Failure | undefined {
   const { status } = response
   if (status === 200) return undefined
-  const cause = failureCause(response)
+  const cause = toFailureCause(response)
   if (status === 404) {
     return new Failure('NOT_FOUND', {
       message: 'The datastore has no such code, code system, value set or concept map.',

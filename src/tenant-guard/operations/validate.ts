@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import type { BackendResponse } from '../../backends/backend.js'
-import { Failure, formatList } from '../../envelope/failures.js'
+import { Failure, limitIssues } from '../../envelope/failures.js'
 import { printJson, mapJson } from '../../json/json.js'
 import { validateStructure } from '../../mappings/r4/structure.js'
-import { sendRequest, failureCause, unexpectedResponse, type TenantContext } from '../tenant-context.js'
+import { sendRequest, toFailureCause, unexpectedResponse, type TenantContext } from '../tenant-context.js'
 import type { FhirResponse } from '../fhir-answer.js'
 import type { Validate } from '../interaction.js'
 import { parseIssues, type BackendIssue } from './given-outcome.js'
@@ -18,9 +18,9 @@ import type { FhirResource } from '../../mappings/fhir.js'
  */
 export async function validate (context: TenantContext, request: Validate): Promise<FhirResponse> {
   const faults = validateStructure(request.resource)
-  if (faults.length > 0) return outcome(formatList(faults))
+  if (faults.length > 0) return toOutcomeResponse(limitIssues(faults))
   const { resource } = await createRequest(context, request)
-  const { resource: sent, restored } = unresolvedCanonicals(resource)
+  const { resource: sent, restored } = replaceCanonicals(resource)
   const response = await sendRequest(context, {
     method: 'POST',
     path: `${request.type}/$validate`,
@@ -29,17 +29,17 @@ export async function validate (context: TenantContext, request: Validate): Prom
   })
   const issues = parseIssues(context, { body: restored(response.body) })
   if (isNotOffered(response, issues)) {
-    throw new Failure('NOT_IMPLEMENTED', { message: 'The datastore does not validate.', cause: failureCause(response) })
+    throw new Failure('NOT_IMPLEMENTED', { message: 'The datastore does not validate.', cause: toFailureCause(response) })
   }
   if (issues === undefined || ![200, 400, 412, 422].includes(response.status)) {
     throw unexpectedResponse(response, 'a validation was not answered')
   }
   const tag = `${request.type}.meta.tag[${resource.meta!.tag!.length - 1}]`
-  const shown = issues.filter(({ expression = [] }) => !expression.some(path => path.startsWith(tag)))
-  return outcome(shown.length > 0 ? shown : [nothingFound])
+  const visibleIssues = issues.filter(({ expression = [] }) => !expression.some(path => path.startsWith(tag)))
+  return toOutcomeResponse(visibleIssues.length > 0 ? visibleIssues : [nothingFound])
 }
 
-const outcome = (issue: readonly BackendIssue[]): FhirResponse => ({
+const toOutcomeResponse = (issue: readonly BackendIssue[]): FhirResponse => ({
   status: 200,
   body: JSON.stringify({ resourceType: 'OperationOutcome', issue })
 })
@@ -94,16 +94,16 @@ interface Unresolved {
  * A resource for a validator that looks canonicals up among the definitions of all tenants, by URL alone, and reveals
  * what they demand. So its canonicals are replaced by names that do not exist.
  */
-export function unresolvedCanonicals (resource: FhirResource): Unresolved {
+export function replaceCanonicals (resource: FhirResource): Unresolved {
   const originals = new Map<string, string>()
-  const named = (original: string): string => {
+  const createPlaceholder = (original: string): string => {
     const name = `urn:uuid:${randomUUID()}`
     originals.set(name, original)
     return name
   }
   return {
     resource: mapJson(resource, (item, name) =>
-      typeof item === 'string' && ofTenants.has(name) && !item.startsWith('#') ? named(item) : item
+      typeof item === 'string' && ofTenants.has(name) && !item.startsWith('#') ? createPlaceholder(item) : item
     ),
     // In one pass: a resource may have a hundred thousand canonicals, and the response an issue for each.
     restored: json =>

@@ -13,7 +13,7 @@ const textStart = 512
 /** The compiled code reads sixteen bytes at a time, and stops at a zero. */
 const paddingBytes = 32
 /** Room for an outline: it is seldom a quarter of its text. */
-const outlineBytes = (length: number): number => 1_024 + (length >> 1)
+const estimateOutlineBytes = (length: number): number => 1_024 + (length >> 1)
 
 /** For tests: other code, or a Node.js without WebAssembly. */
 interface OutlinerOptions {
@@ -48,7 +48,7 @@ export function createOutliner ({
   return text => {
     const textEnd = textStart + text.length
     const output = textEnd + paddingBytes
-    const exports = outliner.open(output + outlineBytes(text.length))
+    const exports = outliner.open(output + estimateOutlineBytes(text.length))
     if (exports === undefined) return undefined
     const { memory } = outliner
     memory.set(text, textStart)

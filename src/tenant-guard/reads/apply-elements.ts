@@ -2,27 +2,27 @@ import type { BackendResponse } from '../../backends/backend.js'
 import { printJson } from '../../json/json.js'
 import type { FhirResource } from '../../mappings/fhir.js'
 import { isElement } from '../../mappings/core/path.js'
-import { subsetOf } from '../../mappings/r4/subset.js'
+import { createSubsetter } from '../../mappings/r4/subset.js'
 import type { Projection, SearchParameter } from '../interaction.js'
-import { checkedJsonOf, jsonOf } from '../tenant-context.js'
+import { parseCheckedJson, parseJson } from '../tenant-context.js'
 import { isMatch } from './backend-bundle.js'
 
 /** How a datastore marks what it shortened; a text within a record has no unescaped quotes. */
-const mark = /"code"\s*:\s*"SUBSETTED"/
+const subsettedPattern = /"code"\s*:\s*"SUBSETTED"/
 
 /** What was requested of which type; `elements` is `_elements`, undefined for whole records. */
 interface RequestedElements {
   readonly type: string
   readonly elements: string | undefined
   readonly of: 'record' | 'matches'
-  /** Parses a response that is shown as received; {@link checkedJsonOf} by default. */
+  /** Parses a response that is shown as received; {@link parseCheckedJson} by default. */
   readonly check?: (response: BackendResponse) => unknown
 }
 
 /** A response, and how its JSON is had. */
 interface ReadableResponse {
   readonly response: BackendResponse
-  /** @throws {Failure} as {@link checkedJsonOf} */
+  /** @throws {Failure} as {@link parseCheckedJson} */
   readonly parse: (response: BackendResponse) => unknown
 }
 
@@ -33,18 +33,18 @@ interface ReadableResponse {
  */
 export function applyElements (
   response: BackendResponse,
-  { type, elements, of, check = checkedJsonOf }: RequestedElements
+  { type, elements, of, check = parseCheckedJson }: RequestedElements
 ): ReadableResponse {
-  const shorten = elements === undefined ? undefined : subsetOf(type, elements.split(','))
-  if (shorten === undefined || response.status !== 200 || mark.test(response.body)) {
+  const shorten = elements === undefined ? undefined : createSubsetter(type, elements.split(','))
+  if (shorten === undefined || response.status !== 200 || subsettedPattern.test(response.body)) {
     return { response, parse: check }
   }
-  const whole = jsonOf(response)
-  const shortened = (value: unknown): unknown =>
+  const original = parseJson(response)
+  const shortenOfType = (value: unknown): unknown =>
     isElement(value) && value.resourceType === type ? shorten(value as FhirResource) : value
-  const value = of === 'record' ? shortened(whole) : withMatches(whole, shortened)
+  const value = of === 'record' ? shortenOfType(original) : withMatches(original, shortenOfType)
   return {
-    response: value === whole ? response : { ...response, body: printJson(value) },
+    response: value === original ? response : { ...response, body: printJson(value) },
     parse: () => value
   }
 }
@@ -59,7 +59,7 @@ function withMatches (bundle: unknown, change: (resource: unknown) => unknown): 
 }
 
 /** The parameters of a shape; the meta, which the check of the response needs, is requested in any case. */
-export function shapeParameters ({ elements, summary }: Projection = {}): SearchParameter[] {
+export function toProjectionParameters ({ elements, summary }: Projection = {}): SearchParameter[] {
   return [
     ...elements === undefined ? [] : [['_elements', `${elements},id,meta`] as const],
     ...summary === undefined ? [] : [['_summary', summary] as const]

@@ -1,5 +1,5 @@
 import type { BackendResponse } from '../../backends/backend.js'
-import { incompleteEntry } from '../../envelope/operation-outcome.js'
+import { buildIncompleteEntry } from '../../envelope/operation-outcome.js'
 import { JsonBytes } from '../../json/bytes/json-bytes.js'
 import { parseStored, printJson } from '../../json/json.js'
 import type { FhirResource, StoredResource } from '../../mappings/fhir.js'
@@ -7,7 +7,7 @@ import { isElementArray } from '../../mappings/core/path.js'
 import { toReference } from '../access.js'
 import { outlineBundle } from '../outline/outline-bundle.js'
 import { rewriteUrls } from '../public-urls.js'
-import { checkedJsonOf, jsonOf, unexpectedResponse, type TenantContext } from '../tenant-context.js'
+import { parseCheckedJson, parseJson, unexpectedResponse, type TenantContext } from '../tenant-context.js'
 import type { BundleLink } from './pages.js'
 
 /** An entry as a datastore returned it, before any check. */
@@ -48,16 +48,16 @@ export function parseBundle (
   if (resourceType !== 'Bundle' || found !== type || !isElementArray(link) || !isElementArray(entry)) return undefined
   const entries = entry as readonly BackendBundleEntry[]
   const next = link.find(({ relation }) => relation === 'next')?.url
-  const ofMode = (mode: string) => entries.filter(item => modeOf(item) === mode).map(({ resource }) => resource)
+  const filterByMode = (mode: string) => entries.filter(item => getMode(item) === mode).map(({ resource }) => resource)
   return {
     entries,
-    matches: ofMode('match'),
-    included: ofMode('include'),
+    matches: filterByMode('match'),
+    included: filterByMode('include'),
     total: typeof total === 'number' ? total : undefined,
     next: typeof next === 'string' ? next : undefined,
     // Azure links to the rest of what could be included, and used to note that it left it out.
     isCut:
-      link.some(({ relation }) => relation === 'related') || entries.some(item => modeOf(item) === 'outcome'),
+      link.some(({ relation }) => relation === 'related') || entries.some(item => getMode(item) === 'outcome'),
     entriesStart: entriesStarts.get(bundle)
   }
 }
@@ -70,7 +70,7 @@ export function parseBundle (
 export function requireBundle (
   response: BackendResponse,
   reason: string,
-  { type = 'searchset', parse = jsonOf }: {
+  { type = 'searchset', parse = parseJson }: {
     readonly type?: 'searchset' | 'history'
     readonly parse?: (response: BackendResponse) => unknown
   } = {}
@@ -83,13 +83,13 @@ export function requireBundle (
 /**
  * The JSON of a Bundle for the check of whose records it has: of each, what {@link outlineBundle} retains.
  * @param parse reads a text of which there is no outline
- * @throws {Failure} as {@link checkedJsonOf}
+ * @throws {Failure} as {@link parseCheckedJson}
  */
-export function outlinedJsonOf (
+export function parseOutlinedJson (
   response: BackendResponse,
-  parse: (response: BackendResponse) => unknown = checkedJsonOf
+  parse: (response: BackendResponse) => unknown = parseCheckedJson
 ): unknown {
-  const outline = outlineBundle(bytesOf(response))
+  const outline = outlineBundle(toBytes(response))
   if (outline === undefined) return parse(response)
   entriesStarts.set(outline.bundle, outline.entriesStart)
   return outline.bundle
@@ -99,15 +99,15 @@ export function outlinedJsonOf (
 type ResponseJson = Pick<BackendResponse, 'body' | 'bytes'>
 
 /** The same in UTF-8. */
-export const bytesOf = (response: ResponseJson): Buffer => response.bytes ?? Buffer.from(response.body)
+export const toBytes = (response: ResponseJson): Buffer => response.bytes ?? Buffer.from(response.body)
 
 /** Whether an entry is a match, of `match`, `include` and `outcome`. */
-export const isMatch = (entry: BackendBundleEntry): boolean => modeOf(entry) === 'match'
+export const isMatch = (entry: BackendBundleEntry): boolean => getMode(entry) === 'match'
 
-const modeOf = ({ search }: BackendBundleEntry): unknown => search?.mode ?? 'match'
+const getMode = ({ search }: BackendBundleEntry): unknown => search?.mode ?? 'match'
 
 /** The tenant's form of a Bundle. */
-interface ShownBundle {
+interface ClientBundle {
   readonly type: 'searchset' | 'history'
   /** Of the datastore. */
   readonly response: ResponseJson
@@ -124,24 +124,24 @@ const jsonBytes = new JsonBytes()
  * The Bundle as the tenant sees it: a head of the gateway's own, since the datastore's has its page links and an id
  * that is one, and of the entries those that are shown. They are the datastore's own bytes when all of them are.
  */
-export function bundleText (
+export function formatBundle (
   context: TenantContext,
   bundle: BackendBundle,
-  { type, response, total, links, note, shown }: ShownBundle
+  { type, response, total, links, note, shown }: ClientBundle
 ): string | Buffer {
   const head = JSON.stringify({ resourceType: 'Bundle', type, total, link: links })
   if (shown.length === 0 && note === undefined) return head
   const start = `${head.slice(0, -1)},"entry":`
   // An OperationOutcome behind the entries counts as no match: http://hl7.org/fhir/R4/search.html#modes
-  const noted = note === undefined ? '' : `${shown.length === 0 ? '' : ','}${JSON.stringify(incompleteEntry(note))}`
-  const own = shown.length === bundle.entries.length ? entriesInBytes(context, bundle, response) : undefined
+  const noted = note === undefined ? '' : `${shown.length === 0 ? '' : ','}${JSON.stringify(buildIncompleteEntry(note))}`
+  const own = shown.length === bundle.entries.length ? rewriteEntryBytes(context, bundle, response) : undefined
   if (own !== undefined) return Buffer.concat([Buffer.from(start), own, Buffer.from(`${noted}]}`)])
-  const printed = printedEntries(context, bundle, { response, shown: new Set(shown) })
+  const printed = printEntries(context, bundle, { response, shown: new Set(shown) })
   return `${start}${printed.slice(0, -1)}${noted}]}`
 }
 
 /** The records in entries, each once, as `Type/id`. */
-export function namesIn (entries: readonly BackendBundleEntry[]): string[] {
+export function listRecordReferences (entries: readonly BackendBundleEntry[]): string[] {
   const records = entries.map(({ resource }) => resource as Partial<StoredResource> | undefined)
   return [
     ...new Set(records.filter(record => record?.id !== undefined).map(record => toReference(record as StoredResource)))
@@ -149,7 +149,7 @@ export function namesIn (entries: readonly BackendBundleEntry[]): string[] {
 }
 
 /** The shown entries printed again, from a parse that preserves the text of numbers. */
-function printedEntries (
+function printEntries (
   context: TenantContext,
   { entries }: BackendBundle,
   { response, shown }: { readonly response: ResponseJson; readonly shown: ReadonlySet<BackendBundleEntry> }
@@ -157,10 +157,10 @@ function printedEntries (
   if (shown.size === 0) return '[]'
   const { entry } = parseStored(response.body) as { readonly entry: readonly BackendBundleEntry[] }
   const own = entry.filter((_, at) => shown.has(entries[at]!))
-  return rewriteUrls(context, printJson(own.map(item => ({ ...item, fullUrl: publicUrlOf(context, item) }))))
+  return rewriteUrls(context, printJson(own.map(item => ({ ...item, fullUrl: toPublicUrl(context, item) }))))
 }
 
-function publicUrlOf ({ fhirBase }: TenantContext, { resource }: BackendBundleEntry): string | undefined {
+function toPublicUrl ({ fhirBase }: TenantContext, { resource }: BackendBundleEntry): string | undefined {
   const { resourceType, id } = (resource ?? {}) as Partial<FhirResource>
   return id === undefined ? undefined : `${fhirBase}/${resourceType}/${id}`
 }
@@ -172,14 +172,14 @@ const endOfBundle = Buffer.from(']}')
  * Undefined unless all of it can be shown as it is, which an outline proves: it names no member twice, so that no
  * reader finds another record in it, or another tenant's, than the one that was checked.
  */
-function entriesInBytes (
+function rewriteEntryBytes (
   { backend, fhirBase }: TenantContext,
   { entries, entriesStart }: BackendBundle,
   response: ResponseJson
 ): Buffer | undefined {
   const base = `${backend.baseUrl}/`
   if (!entries.every(({ fullUrl }) => typeof fullUrl === 'string' && fullUrl.startsWith(base))) return undefined
-  const bytes = bytesOf(response)
+  const bytes = toBytes(response)
   const start = entriesStart ?? outlineBundle(bytes)?.entriesStart
   if (start === undefined || !bytes.subarray(-endOfBundle.length).equals(endOfBundle)) return undefined
   return jsonBytes.replaceAll(bytes.subarray(start, -endOfBundle.length), Buffer.from(base), Buffer.from(`${fhirBase}/`))

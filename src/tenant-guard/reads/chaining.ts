@@ -2,8 +2,8 @@ import { Failure } from '../../envelope/failures.js'
 import { sendRequest, verifyAndRememberOwned, type TenantContext } from '../tenant-context.js'
 import type { ChainedCondition, SearchParameter } from '../interaction.js'
 import { mapConcurrently } from '../map-concurrently.js'
-import { identityElements, singlePage, restrict, strictHandling } from '../restrict.js'
-import { includedElements, referencesTo } from './includes.js'
+import { getIdentityElements, toSinglePageCacheControl, restrict, strictHandling } from '../restrict.js'
+import { getIncludedElements, countReferencesTo } from './includes.js'
 import { countForeignIn, searchOwn } from './own-matches.js'
 import { requireBundle, type BackendBundle } from './backend-bundle.js'
 import { rejectedSearch } from './require-searchable.js'
@@ -28,18 +28,18 @@ export async function resolveChains (
 ): Promise<readonly SearchParameter[] | undefined> {
   if (joins.length === 0) return []
   const conditions = await mapConcurrently(joins, join =>
-    join.direction === 'chain' ? chained(context, join) : referring(context, type, join)
+    join.direction === 'chain' ? resolveChain(context, join) : resolveReverseChain(context, type, join)
   )
   return conditions.every(condition => condition !== undefined) ? conditions : undefined
 }
 
 /** `subject:Patient.name=x` as `subject=Patient/1,Patient/2`. */
-async function chained (
+async function resolveChain (
   context: TenantContext,
   { types, reference, condition }: ChainedCondition
 ): Promise<SearchParameter | undefined> {
   const found = await Promise.all(
-    types.map(async type => (await idsMatching(context, type, condition)).map(id => `${type}/${id}`))
+    types.map(async type => (await findMatchingIds(context, type, condition)).map(id => `${type}/${id}`))
   )
   const records = found.flat()
   requireFewMatches(records.length)
@@ -50,34 +50,34 @@ async function chained (
  * The ids of the tenant's records of a type that match a condition.
  * @throws {Failure} BAD_REQUEST when they are too many to be named
  */
-export async function idsMatching (
+export async function findMatchingIds (
   context: TenantContext,
   type: string,
   condition: SearchParameter
 ): Promise<string[]> {
-  const { matches } = await foundBy(context, {
+  const { matches } = await searchFirstPhase(context, {
     type,
     condition,
-    shape: identityElements(type),
-    cacheControl: singlePage(maxFound)
+    shape: getIdentityElements(type),
+    cacheControl: toSinglePageCacheControl(maxFound)
   })
   return matches.map(match => verifyAndRememberOwned(context, match, { type })?.id).filter(id => id !== undefined)
 }
 
 /** `_has:Observation:patient:code=x` as `_id=1,2`: the datastore itself says where the references lead. */
-async function referring (
+async function resolveReverseChain (
   context: TenantContext,
   type: string,
   { types, reference, condition }: ChainedCondition
 ): Promise<SearchParameter | undefined> {
   const from = types[0]!
-  const elements = includedElements(from, reference)
+  const elements = getIncludedElements(from, reference)
   const shape: readonly SearchParameter[] = [
     ['_include', `${from}:${reference}:${type}`],
-    ...identityElements(from, elements)
+    ...getIdentityElements(from, elements)
   ]
   // With no-store, HAPI would leave out included records.
-  const { matches, included, isCut } = await foundBy(context, {
+  const { matches, included, isCut } = await searchFirstPhase(context, {
     type: from,
     condition,
     shape,
@@ -86,7 +86,7 @@ async function referring (
   })
   // HAPI follows at most a thousand references, several of which may lead to one record, and does not say when there
   // are more.
-  const followed = matches.reduce<number>((sum, match) => sum + referencesTo(type, match, elements), 0)
+  const followed = matches.reduce<number>((sum, match) => sum + countReferencesTo(type, match, elements), 0)
   requireFewMatches(isCut ? maxFound : Math.max(matches.length, included.length, followed))
   const ids = included.map(item => verifyAndRememberOwned(context, item, { type })?.id).filter(id => id !== undefined)
   return ids.length === 0 ? undefined : ['_id', ids.join(',')]
@@ -101,12 +101,12 @@ interface FirstPhase {
   readonly isWithIncludes?: boolean
 }
 
-async function foundBy (
+async function searchFirstPhase (
   context: TenantContext,
   { type, condition, shape, cacheControl, isWithIncludes = false }: FirstPhase
 ): Promise<BackendBundle> {
   const run = (parameters: readonly SearchParameter[]) =>
-    responses(
+    sendFirstPhase(
       context,
       restrict({ type, parameters, count: maxFound, total: 'none', shape }, context.tenant),
       { cacheControl, conditions: [condition] }
@@ -126,7 +126,7 @@ async function foundBy (
   return found
 }
 
-async function responses (
+async function sendFirstPhase (
   context: TenantContext,
   search: ReturnType<typeof restrict>,
   { cacheControl, conditions }: { readonly cacheControl: string, readonly conditions: readonly SearchParameter[] }

@@ -1,9 +1,9 @@
 import { Failure } from '../../envelope/failures.js'
-import { filtersHash, type CursorContents } from '../cursor.js'
+import { hashFilters, type CursorContents } from '../cursor.js'
 import type { Search, SearchParameter } from '../interaction.js'
 import { fetchByIds } from './fetch-owned.js'
-import { cursorBinding, verifyAndRememberOwned, type TenantContext } from '../tenant-context.js'
-import { reportForeign, walkMatches } from './own-matches.js'
+import { getCursorBinding, verifyAndRememberOwned, type TenantContext } from '../tenant-context.js'
+import { reportForeign, scanMatches } from './own-matches.js'
 import type { Page } from './pages.js'
 import { requireSearchable } from './require-searchable.js'
 
@@ -42,8 +42,8 @@ export async function searchChecked (
   const last = onPage.at(-1)
   if (last === undefined || start + count >= ids.length) return page
   const checked = { parameters, conditions, last, position: start + count }
-  const contents = { link: '', filters: filtersHash([...parameters, ...conditions]), count, total: page.total, checked }
-  return { ...page, cursor: context.cursors.seal(contents, cursorBinding(context, request)) }
+  const contents = { link: '', filters: hashFilters([...parameters, ...conditions]), count, total: page.total, checked }
+  return { ...page, cursor: context.cursors.seal(contents, getCursorBinding(context, request)) }
 }
 
 /** The ids of the tenant's records that meet all conditions, in order. */
@@ -54,9 +54,9 @@ async function findMeeting (
 ): Promise<string[]> {
   if (checks === undefined) throw new Error('a search has conditions that nothing checks')
   const ids = new Set<string>()
-  const elements = checks.elementsOf(conditions)
+  const elements = checks.getElements(conditions)
   const tooMany = (): Failure => tooManyRecords(conditions)
-  for await (const matches of walkMatches(context, { type, parameters, elements, maxMatches: maxRecords, tooMany })) {
+  for await (const matches of scanMatches(context, { type, parameters, elements, maxMatches: maxRecords, tooMany })) {
     reportForeign(context, type, matches)
     for (const match of matches) {
       const record = verifyAndRememberOwned(context, match, { type })

@@ -1,4 +1,4 @@
-import { sendRequest, jsonOf, type TenantContext } from '../tenant-context.js'
+import { sendRequest, parseJson, type TenantContext } from '../tenant-context.js'
 import type { SearchParameter } from '../interaction.js'
 import { restrict, strictHandling } from '../restrict.js'
 import { parseBundle } from './backend-bundle.js'
@@ -17,5 +17,5 @@ export async function countMatches (
     ...search,
     headers: { 'cache-control': 'no-cache', ...strictHandling }
   })
-  return response.status === 200 ? parseBundle(jsonOf(response))?.total : undefined
+  return response.status === 200 ? parseBundle(parseJson(response))?.total : undefined
 }

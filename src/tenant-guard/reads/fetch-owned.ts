@@ -1,20 +1,20 @@
 import type { ReadRequest } from '../../backends/backend.js'
 import { Failure } from '../../envelope/failures.js'
-import { chunksOf } from '../../json/chunks.js'
+import { splitIntoChunks } from '../../json/chunks.js'
 import type { StoredResource } from '../../mappings/fhir.js'
 import { toReference } from '../access.js'
 import {
   sendRequest,
-  jsonOf,
+  parseJson,
   verifyAndRememberOwned,
-  ownershipScope,
+  getOwnershipScope,
   unexpectedResponse,
   type TenantContext
 } from '../tenant-context.js'
 import { mapConcurrently } from '../map-concurrently.js'
 import { isId } from '../../fhir/names.js'
 import { isTenantType } from '../../fhir/resource-types.js'
-import { identityElements, singlePage, restrict } from '../restrict.js'
+import { getIdentityElements, toSinglePageCacheControl, restrict } from '../restrict.js'
 import { parseBundle, requireBundle } from './backend-bundle.js'
 
 /** Ids per search, few enough that a server with small pages can still respond with one. */
@@ -25,15 +25,15 @@ const idsOfOneSearch = 200
  * for by type, with a few searches at once.
  */
 export async function filterOwned (context: TenantContext, records: Iterable<string>): Promise<ReadonlySet<string>> {
-  const scope = ownershipScope(context)
+  const scope = getOwnershipScope(context)
   const owned = new Set<string>()
   const unknown: string[] = []
   for (const record of records) {
     if (context.ownership.isKnown(scope, record)) owned.add(record)
     else unknown.push(record)
   }
-  const found = await mapConcurrently(searchesFor(unknown, idsOfOneSearch), async search =>
-    (await storedOf(context, { ...search, isComplete: false })).map(toReference)
+  const found = await mapConcurrently(groupIntoSearches(unknown, idsOfOneSearch), async search =>
+    (await fetchStored(context, { ...search, isComplete: false })).map(toReference)
   )
   for (const record of found.flat()) owned.add(record)
   return owned
@@ -44,18 +44,18 @@ export async function filterOwned (context: TenantContext, records: Iterable<str
  * search for each type. A candidate of no valid form, or of a type that the datastore does not serve, is not among
  * them.
  */
-export async function ownedAmong (
+export async function filterOwnedInBatch (
   context: TenantContext,
   candidates: Iterable<string>
 ): Promise<ReadonlySet<string>> {
   const records = [...new Set(candidates)].filter(isRecord)
-  const isKnown = (record: string): boolean => context.ownership.isKnown(ownershipScope(context), record)
+  const isKnown = (record: string): boolean => context.ownership.isKnown(getOwnershipScope(context), record)
   const owned = new Set(records.filter(isKnown))
-  const searches = searchesFor(records.filter(record => !owned.has(record)), idsOfBatchEntry)
-  const requests = searches.map(search => ownedSearch(context, { ...search, isComplete: false }))
-  const responses = await searchTogether(context, requests, idsOfBatchEntry)
+  const searches = groupIntoSearches(records.filter(record => !owned.has(record)), idsOfBatchEntry)
+  const requests = searches.map(search => buildOwnedSearch(context, { ...search, isComplete: false }))
+  const responses = await searchInBatch(context, requests, idsOfBatchEntry)
   for (const [at, { type }] of searches.entries()) {
-    for (const match of matchesOf(responses[at]!)) {
+    for (const match of parseMatches(responses[at]!)) {
       const record = verifyAndRememberOwned(context, match, { type })
       if (record !== undefined) owned.add(toReference(record))
     }
@@ -67,17 +67,17 @@ export async function ownedAmong (
  * The response to each search by GET, with at most so many matches: of one batch, or of a call for each from a
  * datastore that has no batches.
  */
-export async function searchTogether (
+export async function searchInBatch (
   context: TenantContext,
   requests: readonly ReadRequest[],
   maxMatches: number
 ): Promise<readonly SearchResponse[]> {
-  const headers = { 'cache-control': singlePage(maxMatches) }
+  const headers = { 'cache-control': toSinglePageCacheControl(maxMatches) }
   if (requests.length > 1) {
     const entry = requests.map(({ path }) => ({ request: { method: 'GET', url: path } }))
     const body = JSON.stringify({ resourceType: 'Bundle', type: 'batch', entry })
     const response = await sendRequest(context, { method: 'POST', path: '', isSafe: true, headers, body })
-    const entries = response.status === 200 ? parseBundle(jsonOf(response), 'batch-response')?.entries : undefined
+    const entries = response.status === 200 ? parseBundle(parseJson(response), 'batch-response')?.entries : undefined
     if (entries?.length === requests.length) return entries
     if (![400, 403, 404, 405, 415, 422, 501].includes(response.status)) {
       throw unexpectedResponse(response, 'a look-up of records of several types was not answered')
@@ -85,7 +85,7 @@ export async function searchTogether (
   }
   return await mapConcurrently(requests, async request => {
     const response = await sendRequest(context, { ...request, headers })
-    return { response, resource: response.status === 200 ? jsonOf(response) : undefined }
+    return { response, resource: response.status === 200 ? parseJson(response) : undefined }
   })
 }
 
@@ -99,7 +99,7 @@ interface SearchResponse {
 }
 
 /** The matches of a search; none where the datastore refuses it, since it does not serve the type or parameter. */
-export function matchesOf ({ resource, response }: SearchResponse): readonly unknown[] {
+export function parseMatches ({ resource, response }: SearchResponse): readonly unknown[] {
   const status = Number.parseInt(String(response?.status), 10)
   if (status >= 400 && status < 500) return []
   const found = status === 200 ? parseBundle(resource) : undefined
@@ -125,14 +125,14 @@ export async function fetchByIds (
   context: TenantContext,
   { ids, ...request }: RecordQuery
 ): Promise<ReadonlyMap<string, StoredResource>> {
-  const found = await mapConcurrently(chunksOf(ids, idsOfOneSearch), chunk =>
-    storedOf(context, { ids: chunk, ...request })
+  const found = await mapConcurrently(splitIntoChunks(ids, idsOfOneSearch), chunk =>
+    fetchStored(context, { ids: chunk, ...request })
   )
   return new Map(found.flat().map(record => [record.id, record]))
 }
 
 /** The searches that find records (`Type/id`) by type, each with at most so many ids. */
-function searchesFor (
+function groupIntoSearches (
   records: Iterable<string>,
   maxIds: number
 ): ReadonlyArray<Pick<RecordQuery, 'type' | 'ids'>> {
@@ -141,27 +141,27 @@ function searchesFor (
     const [type, id] = record.split('/') as [string, string]
     byType.set(type, (byType.get(type) ?? new Set()).add(id))
   }
-  return [...byType].flatMap(([type, ids]) => chunksOf([...ids], maxIds).map(chunk => ({ type, ids: chunk })))
+  return [...byType].flatMap(([type, ids]) => splitIntoChunks([...ids], maxIds).map(chunk => ({ type, ids: chunk })))
 }
 
 /** A search for the tenant's records by their ids. */
-function ownedSearch (context: TenantContext, { type, ids, isComplete }: RecordQuery): ReadRequest {
+function buildOwnedSearch (context: TenantContext, { type, ids, isComplete }: RecordQuery): ReadRequest {
   return restrict(
     {
       type,
       parameters: [['_id', ids.join(',')]],
       count: ids.length,
       total: 'none',
-      shape: isComplete ? [] : identityElements(type)
+      shape: isComplete ? [] : getIdentityElements(type)
     },
     context.tenant
   )
 }
 
-async function storedOf (context: TenantContext, query: RecordQuery): Promise<StoredResource[]> {
+async function fetchStored (context: TenantContext, query: RecordQuery): Promise<StoredResource[]> {
   const { type, ids } = query
-  const search = ownedSearch(context, query)
-  const response = await sendRequest(context, { ...search, headers: { 'cache-control': singlePage(ids.length) } })
+  const search = buildOwnedSearch(context, query)
+  const response = await sendRequest(context, { ...search, headers: { 'cache-control': toSinglePageCacheControl(ids.length) } })
   const { matches, next } = requireBundle(response, 'a look-up of records was not answered')
   const records = matches
     .map(match => verifyAndRememberOwned(context, match, { type }))

@@ -2,16 +2,16 @@ import type { BackendResponse } from '../../backends/backend.js'
 import { Failure } from '../../envelope/failures.js'
 import {
   sendRequest,
-  failureCause,
-  cursorBinding,
+  toFailureCause,
+  getCursorBinding,
   verifyAndRememberOwned,
   type TenantContext
 } from '../tenant-context.js'
 import type { FhirResponse } from '../fhir-answer.js'
 import type { History, SearchParameter } from '../interaction.js'
-import { bundleText, namesIn, outlinedJsonOf, requireBundle, type BackendBundleEntry } from './backend-bundle.js'
+import { formatBundle, listRecordReferences, parseOutlinedJson, requireBundle, type BackendBundleEntry } from './backend-bundle.js'
 import { encodeParameters } from '../restrict.js'
-import { linkUrl, nextPage, pageLinks, pageParameters, sealNextPage } from './pages.js'
+import { buildLinkUrl, openNextPage, toPageLinks, toPageParameters, sealNextPage } from './pages.js'
 import { readMeta } from './read-record.js'
 
 const defaultCount = 20
@@ -24,27 +24,27 @@ export async function history (context: TenantContext, request: History): Promis
   const { type, id, cursor, since } = request
   await readMeta(context, type, id)
   const path = `${type}/${id}/_history`
-  const binding = cursorBinding(context, { route: `fhir ${path}`, type })
+  const binding = getCursorBinding(context, { route: `fhir ${path}`, type })
   const { response, opened } =
     cursor === undefined
-      ? { response: await firstPage(context, path, request) }
-      : await nextPage(context, { ...request, cursor }, binding)
-  const bundle = requireBundle(response, 'a history was not answered', { type: 'history', parse: outlinedJsonOf })
-  const shown = ownVersions(context, bundle.entries, { type, id })
+      ? { response: await fetchFirstPage(context, path, request) }
+      : await openNextPage(context, { ...request, cursor }, binding)
+  const bundle = requireBundle(response, 'a history was not answered', { type: 'history', parse: parseOutlinedJson })
+  const shown = filterOwnVersions(context, bundle.entries, { type, id })
   const total = shown.length === bundle.entries.length ? bundle.total : undefined
   const url = `${context.fhirBase}/${path}`
-  const self = linkUrl(url, [...since === undefined ? [] : [['_since', since] as const], ...pageParameters(request)])
-  const contents = () => ({ count: opened?.count ?? request.count ?? defaultCount, filters: '' })
-  const next = sealNextPage(context, response, { next: bundle.next, paths: [path], binding, contents })
-  const links = pageLinks(self, url, next)
+  const self = buildLinkUrl(url, [...since === undefined ? [] : [['_since', since] as const], ...toPageParameters(request)])
+  const buildContents = () => ({ count: opened?.count ?? request.count ?? defaultCount, filters: '' })
+  const next = sealNextPage(context, response, { next: bundle.next, paths: [path], binding, buildContents })
+  const links = toPageLinks(self, url, next)
   return {
     status: 200,
-    body: bundleText(context, bundle, { type: 'history', response, total, links, shown }),
-    shown: () => namesIn(shown)
+    body: formatBundle(context, bundle, { type: 'history', response, total, links, shown }),
+    shown: () => listRecordReferences(shown)
   }
 }
 
-async function firstPage (
+async function fetchFirstPage (
   context: TenantContext,
   path: string,
   { count = defaultCount, since }: Pick<History, 'count' | 'since'>
@@ -57,14 +57,14 @@ async function firstPage (
   if ([400, 422].includes(response.status)) {
     throw new Failure('BAD_REQUEST', {
       message: 'The datastore rejected these history parameters.',
-      cause: failureCause(response)
+      cause: toFailureCause(response)
     })
   }
   return response
 }
 
 /** A deletion has no resource to show whose it was, so it appears only if all other versions are the tenant's. */
-function ownVersions (
+function filterOwnVersions (
   context: TenantContext,
   entries: readonly BackendBundleEntry[],
   request: { readonly type: string; readonly id: string }

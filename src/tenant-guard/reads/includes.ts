@@ -1,4 +1,4 @@
-import { parameterOf, referencePath } from '../../mappings/r4/search-parameters.js'
+import { findSearchParameter, findReferencePath } from '../../mappings/r4/search-parameters.js'
 import type { Include, IterableInclude, SearchParameter } from '../interaction.js'
 import { mayRead, type TenantContext } from '../tenant-context.js'
 import type { FhirElement } from '../../mappings/fhir.js'
@@ -14,23 +14,25 @@ interface OpenIncludes<I extends Include> {
  * The includes without those that lead only to records that the key may not read, or through such records. What the
  * others bring of such types is left out of the response.
  */
-export function openIncludes<I extends Include> (context: TenantContext, includes: readonly I[]): OpenIncludes<I> {
+export function filterReadableIncludes<I extends Include> (
+  context: TenantContext, includes: readonly I[]
+): OpenIncludes<I> {
   if (context.access === undefined) return { followed: includes, closedTypes: [] }
   const isClosed = (type: string): boolean => !mayRead(context, type)
   const isFollowed = (include: I): boolean =>
-    !isClosed(include.type) && (targetsOf(include)?.some(type => !isClosed(type)) ?? true)
-  const closed = includes.flatMap(include => [include.type, ...targetsOf(include) ?? ['Resource']]).filter(isClosed)
+    !isClosed(include.type) && (getTargetTypes(include)?.some(type => !isClosed(type)) ?? true)
+  const closed = includes.flatMap(include => [include.type, ...getTargetTypes(include) ?? ['Resource']]).filter(isClosed)
   return { followed: includes.filter(isFollowed), closedTypes: [...new Set(closed)] }
 }
 
 /** The types of the records that an include adds; undefined where R4 lets them be of any. */
-function targetsOf ({ direction, type, parameter, target }: Include): readonly string[] | undefined {
+function getTargetTypes ({ direction, type, parameter, target }: Include): readonly string[] | undefined {
   if (direction === 'revinclude') return [type]
-  return target === undefined ? parameterOf(type, parameter)?.targets : [target]
+  return target === undefined ? findSearchParameter(type, parameter)?.targets : [target]
 }
 
 /** The warning for types that were left out; undefined when there are none. */
-export function closedTypesNote (types: readonly string[]): string | undefined {
+export function formatClosedTypesNote (types: readonly string[]): string | undefined {
   if (types.length === 0) return undefined
   return `This key may not read records of these types, so none are included: ${types.join(', ')}.`
 }
@@ -59,13 +61,13 @@ export function parseInclude ([name, value]: SearchParameter): IterableInclude {
  * The elements of a type, by their names, below which are the references that a search parameter follows: `member` of a
  * Group.
  */
-export function includedElements (type: string, parameter: string): readonly string[] {
-  const expression = referencePath(type, parameter) ?? ''
+export function getIncludedElements (type: string, parameter: string): readonly string[] {
+  const expression = findReferencePath(type, parameter) ?? ''
   return [...new Set([...expression.matchAll(/\b[A-Z]\w*\.(\w+)/g)].map(([, name]) => name!))]
 }
 
 /** How many references these elements of a record hold at most that lead to a type, or to any where none is named. */
-export function referencesTo (type: string | undefined, record: unknown, elements: readonly string[]): number {
+export function countReferencesTo (type: string | undefined, record: unknown, elements: readonly string[]): number {
   const members = (record ?? {}) as FhirElement
   // An element with a choice of types has the type in its name.
   return elements.reduce((sum, name) => sum + countBelow(members[name] ?? members[`${name}Reference`], type), 0)
@@ -77,14 +79,14 @@ function countBelow (value: unknown, type: string | undefined): number {
   if (value === null || typeof value !== 'object') return 0
   // A related artifact has its canonical in `resource`.
   const { reference, resource = reference } = value as FhirElement
-  if (typeof resource === 'string') return leadsElsewhere(resource, type) ? 0 : 1
+  if (typeof resource === 'string') return isOfOtherType(resource, type) ? 0 : 1
   return Object.values(value).reduce<number>(
     (sum, item) => sum + (typeof item === 'string' ? 0 : countBelow(item, type)),
     0
   )
 }
 
-const leadsElsewhere = (reference: string, type: string | undefined): boolean =>
+const isOfOtherType = (reference: string, type: string | undefined): boolean =>
   type !== undefined && /^[A-Z]\w*\//.test(reference) && !reference.startsWith(`${type}/`)
 
 /**
@@ -105,47 +107,49 @@ interface IncludedCounts {
  * The includes that may have more records than were returned. References are counted, since several may lead to one
  * record.
  */
-export function truncatedIncludes<Way extends IterableInclude> (
+export function findTruncatedIncludes<I extends IterableInclude> (
   included: IncludedCounts,
-  ways: readonly Way[]
-): readonly Way[] {
-  if (included.isCut) return ways
-  const typesBack = new Set<string | undefined>(ways.filter(isBack).map(({ type }) => type))
-  const room = maxFollowed - included.included.filter(record => typesBack.has(typeOf(record))).length
-  return ways.filter(way => {
-    if (way.iterate === true && included.included.length >= maxFollowed) return true
-    return isBack(way) ? cameBack(included, way) >= maxFollowed : followed(included, way) > room
+  includes: readonly I[]
+): readonly I[] {
+  if (included.isCut) return includes
+  const typesBack = new Set<string | undefined>(includes.filter(isBack).map(({ type }) => type))
+  const remaining = maxFollowed - included.included.filter(record => typesBack.has(getType(record))).length
+  return includes.filter(include => {
+    if (include.iterate === true && included.included.length >= maxFollowed) return true
+    return isBack(include)
+      ? countRevIncluded(included, include) >= maxFollowed
+      : countFollowedReferences(included, include) > remaining
   })
 }
 
 const isBack = ({ direction }: IterableInclude): boolean => direction === 'revinclude'
 
 /** Each included record has at least one reference, and one for each match that it leads to. */
-function cameBack (
+function countRevIncluded (
   { matches, included }: IncludedCounts,
   { type, parameter, target, iterate }: IterableInclude
 ): number {
-  const elements = includedElements(type, parameter)
-  const to = target ?? (iterate === true ? undefined : typeOf(matches[0]))
-  return ofType(included, type).reduce<number>(
-    (sum, record) => sum + Math.max(1, referencesTo(to, record, elements)),
+  const elements = getIncludedElements(type, parameter)
+  const to = target ?? (iterate === true ? undefined : getType(matches[0]))
+  return filterByType(included, type).reduce<number>(
+    (sum, record) => sum + Math.max(1, countReferencesTo(to, record, elements)),
     0
   )
 }
 
-function followed (
+function countFollowedReferences (
   { matches, included }: IncludedCounts,
   { type, parameter, target, iterate }: IterableInclude
 ): number {
-  const elements = includedElements(type, parameter)
+  const elements = getIncludedElements(type, parameter)
   const from = iterate === true ? [...matches, ...included] : matches
-  return ofType(from, type).reduce<number>((sum, record) => sum + referencesTo(target, record, elements), 0)
+  return filterByType(from, type).reduce<number>((sum, record) => sum + countReferencesTo(target, record, elements), 0)
 }
 
-const ofType = (records: readonly unknown[], type: string): readonly unknown[] =>
-  records.filter(record => typeOf(record) === type)
+const filterByType = (records: readonly unknown[], type: string): readonly unknown[] =>
+  records.filter(record => getType(record) === type)
 
-function typeOf (record: unknown): string | undefined {
+function getType (record: unknown): string | undefined {
   const { resourceType } = (record ?? {}) as FhirElement
   return typeof resourceType === 'string' ? resourceType : undefined
 }

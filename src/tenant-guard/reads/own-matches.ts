@@ -2,15 +2,15 @@ import type { ReadRequest, BackendResponse } from '../../backends/backend.js'
 import { Failure } from '../../envelope/failures.js'
 import {
   sendRequest,
-  failureCause,
+  toFailureCause,
   verifyAndRememberOwned,
   reportIncident,
   type TenantContext
 } from '../tenant-context.js'
 import type { SearchParameter } from '../interaction.js'
-import { identityElements, restrict, strictHandling } from '../restrict.js'
+import { getIdentityElements, restrict, strictHandling } from '../restrict.js'
 import type { Send } from '../retry.js'
-import { pageLink, searchPaths } from './pages.js'
+import { parsePageLink, listSearchPaths } from './pages.js'
 import { requireSearchable } from './require-searchable.js'
 import { requireBundle, type BackendBundle } from './backend-bundle.js'
 
@@ -24,7 +24,7 @@ const noRecord = 'clinigate-none'
 export const rejectedFilter = (response: BackendResponse): Failure =>
   new Failure('BAD_REQUEST', {
     message: 'The datastore rejected a filter or its value.',
-    cause: failureCause(response)
+    cause: toFailureCause(response)
   })
 
 /** A search and how it is sent. */
@@ -79,13 +79,13 @@ export function reportForeignMatches (context: TenantContext, type: string, reco
  * @throws {Failure} BACKEND_ERROR when the datastore returns so many records of others that the tenant's cannot be
  * found
  */
-async function findOwnIds (context: TenantContext, search: Pick<OwnWalk, 'type' | 'parameters'>): Promise<string[]> {
+async function findOwnIds (context: TenantContext, search: Pick<OwnScan, 'type' | 'parameters'>): Promise<string[]> {
   const ids = new Set<string>()
   const tooMany = (): Failure =>
     new Failure('BACKEND_ERROR', {
       cause: { reason: 'a search by tag returns records of other tenants; run clinigate doctor' }
     })
-  for await (const matches of walkMatches(context, { ...search, maxPages, tooMany })) {
+  for await (const matches of scanMatches(context, { ...search, maxPages, tooMany })) {
     for (const match of matches) {
       const id = verifyAndRememberOwned(context, match, search)?.id
       if (id !== undefined) ids.add(id)
@@ -95,7 +95,7 @@ async function findOwnIds (context: TenantContext, search: Pick<OwnWalk, 'type' 
 }
 
 /** A search whose pages are read one after the other. */
-interface OwnWalk {
+interface OwnScan {
   readonly type: string
   readonly parameters: readonly SearchParameter[]
   /** Elements that are needed besides the identity of each record. */
@@ -107,11 +107,11 @@ interface OwnWalk {
 }
 
 /** The matches of a search among the tenant's own records, unchecked, a page at a time. @throws {Failure} `tooMany` */
-export async function * walkMatches (
+export async function * scanMatches (
   context: TenantContext,
-  { type, parameters, elements, maxPages = Infinity, maxMatches = Infinity, tooMany }: OwnWalk
+  { type, parameters, elements, maxPages = Infinity, maxMatches = Infinity, tooMany }: OwnScan
 ): AsyncGenerator<readonly unknown[]> {
-  const shape = identityElements(type, elements)
+  const shape = getIdentityElements(type, elements)
   let request = restrict({ type, parameters, count: matchesPerPage, total: 'none', shape }, context.tenant)
   let matches = 0
   for (let pages = 1; ; pages++) {
@@ -119,7 +119,7 @@ export async function * walkMatches (
     yield page.matches
     if (page.next === undefined) return
     matches += page.matches.length
-    const path = pageLink(page.next, context.backend.baseUrl, searchPaths(type))
+    const path = parsePageLink(page.next, context.backend.baseUrl, listSearchPaths(type))
     if (path === undefined || pages >= maxPages || matches >= maxMatches) throw tooMany()
     request = { method: 'GET', path }
   }

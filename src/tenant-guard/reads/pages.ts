@@ -1,7 +1,7 @@
 import type { BackendResponse } from '../../backends/backend.js'
 import type { StoredResource } from '../../mappings/fhir.js'
 import { invalidCursor, type CursorContents, type CursorBinding } from '../cursor.js'
-import { belowBase } from '../public-urls.js'
+import { parseUrlBelowBase } from '../public-urls.js'
 import { sendRequest, unexpectedResponse, type TenantContext } from '../tenant-context.js'
 import type { SearchParameter } from '../interaction.js'
 import { encodeParameters } from '../restrict.js'
@@ -27,13 +27,13 @@ export interface JsonPage extends Omit<Page, 'resources'> {
 export interface BundleLink { readonly relation: 'self' | 'next', readonly url: string }
 
 /** The address of a page, with the request there. */
-export function linkUrl (url: string, requested: readonly SearchParameter[]): string {
+export function buildLinkUrl (url: string, requested: readonly SearchParameter[]): string {
   const query = encodeParameters(requested)
   return query === '' ? url : `${url}?${query}`
 }
 
 /** The page parameters of an interaction that has no query of its own. */
-export function pageParameters ({
+export function toPageParameters ({
   count,
   cursor
 }: {
@@ -47,7 +47,7 @@ export function pageParameters ({
 }
 
 /** The links of a page: its own address, and where there is another page its address at `url`, with the cursor. */
-export function pageLinks (self: string, url: string, cursor: string | undefined): BundleLink[] {
+export function toPageLinks (self: string, url: string, cursor: string | undefined): BundleLink[] {
   const links: BundleLink[] = [{ relation: 'self', url: self }]
   return cursor === undefined ? links : [...links, { relation: 'next', url: `${url}?_cursor=${cursor}` }]
 }
@@ -57,13 +57,13 @@ export function pageLinks (self: string, url: string, cursor: string | undefined
  * request that follows comes from the configuration, never from the link.
  * @param paths where pages may be, below the base URL; the base itself always may
  */
-export function pageLink (link: string, baseUrl: string, paths: readonly string[]): string | undefined {
-  const { path, search = '' } = belowBase(link, baseUrl) ?? {}
+export function parsePageLink (link: string, baseUrl: string, paths: readonly string[]): string | undefined {
+  const { path, search = '' } = parseUrlBelowBase(link, baseUrl) ?? {}
   return path === '' || (path !== undefined && paths.includes(path)) ? path + search : undefined
 }
 
 /** Where the pages of a search are. */
-export const searchPaths = (type: string): string[] => [type, `${type}/_search`]
+export const listSearchPaths = (type: string): string[] => [type, `${type}/_search`]
 
 /** What a page is continued with. */
 interface Continuation {
@@ -73,7 +73,7 @@ interface Continuation {
   readonly paths: readonly string[]
   readonly binding: CursorBinding
   /** Called only if there is a next page. */
-  readonly contents: () => Omit<CursorContents, 'link'>
+  readonly buildContents: () => Omit<CursorContents, 'link'>
 }
 
 /**
@@ -83,10 +83,10 @@ interface Continuation {
 export function sealNextPage (
   context: TenantContext,
   response: BackendResponse,
-  { next, paths, binding, contents }: Continuation
+  { next, paths, binding, buildContents: contents }: Continuation
 ): string | undefined {
   if (next === undefined) return undefined
-  const link = pageLink(next, context.backend.baseUrl, paths)
+  const link = parsePageLink(next, context.backend.baseUrl, paths)
   if (link === undefined) {
     throw unexpectedResponse(response, 'the link to the next page does not begin with the base URL that is configured')
   }
@@ -103,7 +103,7 @@ interface PageRequest {
 /**
  * The page that a cursor leads to. @throws {Failure} INVALID_CURSOR, also when the datastore has forgotten the result
  */
-export async function nextPage (
+export async function openNextPage (
   context: TenantContext,
   { cursor, count = Infinity }: PageRequest,
   binding: CursorBinding
@@ -113,7 +113,7 @@ export async function nextPage (
   return { response: await fetchNextPage(context, opened), opened }
 }
 
-/** The page to which the contents of a cursor lead. @throws {Failure} as {@link nextPage} */
+/** The page to which the contents of a cursor lead. @throws {Failure} as {@link openNextPage} */
 export async function fetchNextPage (
   context: TenantContext,
   { link }: Pick<CursorContents, 'link'>

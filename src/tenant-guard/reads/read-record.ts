@@ -3,10 +3,10 @@ import type { Failure } from '../../envelope/failures.js'
 import type { StoredResource } from '../../mappings/fhir.js'
 import {
   sendRequest,
-  jsonOf,
+  parseJson,
   notFound,
   verifyAndRememberOwned,
-  ownershipScope,
+  getOwnershipScope,
   unexpectedResponse,
   type TenantContext
 } from '../tenant-context.js'
@@ -29,7 +29,7 @@ interface RecordRequest {
 export function readRecord (
   context: TenantContext,
   response: BackendResponse,
-  { parse = jsonOf, ...request }: RecordRequest
+  { parse = parseJson, ...request }: RecordRequest
 ): StoredResource {
   // Some servers call an id that they could never have issued a bad request.
   if ([400, 404, 410].includes(response.status)) throw forgetAndNotFound(context, `${request.type}/${request.id}`)
@@ -41,6 +41,6 @@ export function readRecord (
 
 /** Forgets the owner of a record that the datastore no longer has. */
 export function forgetAndNotFound (context: TenantContext, record: string): Failure {
-  context.ownership.forget(ownershipScope(context), record)
+  context.ownership.forget(getOwnershipScope(context), record)
   return notFound()
 }

@@ -1,8 +1,8 @@
 import { parseStored } from '../../json/json.js'
 import type { StoredResource } from '../../mappings/fhir.js'
 import type { Search } from '../interaction.js'
-import { jsonOf, type TenantContext } from '../tenant-context.js'
-import { bytesOf, isMatch, outlinedJsonOf, type BackendBundleEntry } from './backend-bundle.js'
+import { parseJson, type TenantContext } from '../tenant-context.js'
+import { toBytes, isMatch, parseOutlinedJson, type BackendBundleEntry } from './backend-bundle.js'
 import { searchChecked } from './checked-search.js'
 import { rejectedFilter } from './own-matches.js'
 import type { Page, JsonPage } from './pages.js'
@@ -14,7 +14,7 @@ const defaultCount = 20
 export async function search (context: TenantContext, request: Search): Promise<Page> {
   const page = await findRecords(context, request, asRecords)
   if ('resources' in page) return page
-  return { resources: matchesOf(page.own), ...continuation(page) }
+  return { resources: getMatches(page.own), ...toContinuation(page) }
 }
 
 /**
@@ -25,17 +25,20 @@ export async function searchJson (context: TenantContext, request: Search): Prom
   const page = await findRecords(context, request, asJson)
   if ('resources' in page) return page
   const { bundle, own, response } = page
-  if (bundle.entriesStart === undefined) return { resources: matchesOf(own), ...continuation(page) }
+  if (bundle.entriesStart === undefined) return { resources: getMatches(own), ...toContinuation(page) }
   const isText = own.length === bundle.entries.length && own.every(isMatch)
-  if (isText) return { json: bytesOf(response), records: matchesOf(own), ...continuation(page) }
+  if (isText) return { json: toBytes(response), records: getMatches(own), ...toContinuation(page) }
   const { entry } = parseStored(response.body) as { readonly entry: readonly BackendBundleEntry[] }
-  const shown = new Set(own)
-  return { resources: matchesOf(entry.filter((_, at) => shown.has(bundle.entries[at]!))), ...continuation(page) }
+  const ownEntries = new Set(own)
+  return {
+    resources: getMatches(entry.filter((_, at) => ownEntries.has(bundle.entries[at]!))),
+    ...toContinuation(page)
+  }
 }
 
-const asRecords: Form = { read: response => ({ response, parse: jsonOf }), rejected: rejectedFilter }
+const asRecords: Form = { read: response => ({ response, parse: parseJson }), rejected: rejectedFilter }
 const asJson: Form = {
-  read: response => ({ response, parse: response => outlinedJsonOf(response, jsonOf) }),
+  read: response => ({ response, parse: response => parseOutlinedJson(response, parseJson) }),
   rejected: rejectedFilter
 }
 
@@ -52,9 +55,9 @@ async function findRecords (context: TenantContext, request: Search, form: Form)
   return await findPage(context, { ...request, total: 'accurate' }, { opened, form })
 }
 
-const matchesOf = (entries: readonly BackendBundleEntry[]): StoredResource[] =>
+const getMatches = (entries: readonly BackendBundleEntry[]): StoredResource[] =>
   entries.filter(isMatch).map(({ resource }) => resource as StoredResource)
 
-function continuation ({ total, cursor }: OwnPage): Omit<Page, 'resources'> {
+function toContinuation ({ total, cursor }: OwnPage): Omit<Page, 'resources'> {
   return { ...total !== undefined && { total }, ...cursor !== undefined && { cursor } }
 }

@@ -1,14 +1,14 @@
 import { Failure } from '../../envelope/failures.js'
 import type { StoredResource } from '../../mappings/fhir.js'
-import { referencePath, parameterOf } from '../../mappings/r4/search-parameters.js'
+import { findReferencePath, findSearchParameter } from '../../mappings/r4/search-parameters.js'
 import {
-  sendRequest, failureCause, mayRead, notFound, verifyAndRememberOwned, type TenantContext
+  sendRequest, toFailureCause, mayRead, notFound, verifyAndRememberOwned, type TenantContext
 } from '../tenant-context.js'
 import type { Include, RelatedRead } from '../interaction.js'
 import { isTenantType } from '../../fhir/resource-types.js'
 import { restrict } from '../restrict.js'
 import { requireFollowable } from './require-searchable.js'
-import { truncatedIncludes, formatInclude, openIncludes } from './includes.js'
+import { findTruncatedIncludes, formatInclude, filterReadableIncludes } from './includes.js'
 import { reportForeign } from './own-matches.js'
 import { requireBundle } from './backend-bundle.js'
 
@@ -28,7 +28,7 @@ const maxIncludes = 60
 export async function readRelated (context: TenantContext, request: RelatedRead): Promise<Related> {
   const { type, id, includes: requested } = request
   requireKnown(type, requested)
-  const { followed: includes, closedTypes } = openIncludes(context, requested)
+  const { followed: includes, closedTypes } = filterReadableIncludes(context, requested)
   requireFollowable(context, includes)
   const search = restrict(
     { type, parameters: [['_id', id]], count: 1, total: 'accurate', shape: includes.map(formatInclude) },
@@ -39,7 +39,7 @@ export async function readRelated (context: TenantContext, request: RelatedRead)
   if ([400, 405, 422].includes(response.status)) {
     throw new Failure('BAD_REQUEST', {
       message: 'The datastore does not support following one of these references.',
-      cause: failureCause(response)
+      cause: toFailureCause(response)
     })
   }
   const found = requireBundle(response, 'a read with related records was not answered')
@@ -48,14 +48,14 @@ export async function readRelated (context: TenantContext, request: RelatedRead)
     .find(match => match !== undefined)
   reportForeign(context, type, found.matches)
   if (record === undefined) throw notFound()
-  const cutTypes = new Set(truncatedIncludes(found, includes).flatMap(ledTo))
-  return { record, related: ownOnes(context, found.included, record), cutTypes, closedTypes }
+  const cutTypes = new Set(findTruncatedIncludes(found, includes).flatMap(getTargetTypes))
+  return { record, related: filterOwn(context, found.included, record), cutTypes, closedTypes }
 }
 
 function requireKnown (type: string, includes: readonly Include[]): void {
   const isKnown = (include: Include): boolean =>
     isTenantType(include.type) &&
-    referencePath(include.type, include.parameter) !== undefined &&
+    findReferencePath(include.type, include.parameter) !== undefined &&
     (include.direction === 'revinclude' || include.type === type) &&
     (include.target === undefined || isTenantType(include.target))
   if (includes.length > maxIncludes || !includes.every(isKnown)) {
@@ -66,10 +66,10 @@ function requireKnown (type: string, includes: readonly Include[]): void {
 }
 
 /** Records of other tenants, or of none, were included only because of a reference, so they are silently left out. */
-function ownOnes (context: TenantContext, included: readonly unknown[], record: StoredResource): StoredResource[] {
+function filterOwn (context: TenantContext, included: readonly unknown[], record: StoredResource): StoredResource[] {
   const own = included
-    .filter(item => isTenantType(typeOf(item)) && mayRead(context, typeOf(item)))
-    .map(item => verifyAndRememberOwned(context, item, { type: typeOf(item) }))
+    .filter(item => isTenantType(getType(item)) && mayRead(context, getType(item)))
+    .map(item => verifyAndRememberOwned(context, item, { type: getType(item) }))
     .filter(item => item !== undefined)
   const once = new Map(own.map(item => [`${item.resourceType}/${item.id}`, item]))
   once.delete(`${record.resourceType}/${record.id}`)
@@ -77,12 +77,12 @@ function ownOnes (context: TenantContext, included: readonly unknown[], record: 
 }
 
 /** The types of the records on a way; `Resource` where it may lead to any. */
-function ledTo ({ direction, type, parameter, target }: Include): readonly string[] {
+function getTargetTypes ({ direction, type, parameter, target }: Include): readonly string[] {
   if (direction === 'revinclude') return [type]
-  return target === undefined ? parameterOf(type, parameter)?.targets ?? ['Resource'] : [target]
+  return target === undefined ? findSearchParameter(type, parameter)?.targets ?? ['Resource'] : [target]
 }
 
-function typeOf (resource: unknown): string {
+function getType (resource: unknown): string {
   const { resourceType } = (resource ?? {}) as { resourceType?: unknown }
   return typeof resourceType === 'string' ? resourceType : ''
 }

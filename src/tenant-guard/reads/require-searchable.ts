@@ -1,8 +1,8 @@
 import type { BackendResponse } from '../../backends/backend.js'
 import { Failure } from '../../envelope/failures.js'
-import { hasSearchParameter, statedCapabilities } from '../capabilities.js'
+import { hasSearchParameter, findKnownCapabilities } from '../capabilities.js'
 import type { Include, SearchParameter } from '../interaction.js'
-import { failureCause, type TenantContext } from '../tenant-context.js'
+import { toFailureCause, type TenantContext } from '../tenant-context.js'
 
 /** A search by a parameter that the datastore does not have. */
 export class UnsupportedParameter extends Failure {
@@ -29,7 +29,7 @@ export function requireSearchable (
   type: string,
   parameters: readonly SearchParameter[]
 ): void {
-  const stated = statedCapabilities(backend)
+  const stated = findKnownCapabilities(backend)
   if (stated === undefined) return
   for (const [name, value] of parameters) {
     const keys = name === '_sort' ? value.split(',').map(key => key.replace(/^-/, '')) : [name.split(/[:.]/, 1)[0]!]
@@ -50,7 +50,7 @@ export function requireFollowable (context: Pick<TenantContext, 'backend'>, incl
  */
 export function rejectedSearch (response: BackendResponse, parameters: readonly SearchParameter[]): Failure {
   const off = response.status === 405 ? parameters.find(([name]) => name.endsWith(':contains'))?.[0] : undefined
-  const name = off ?? rejectedName(response, parameters)
+  const name = off ?? findRejectedName(response, parameters)
   const message =
     off !== undefined
       ? `${off}: the datastore's configuration turns :contains off. Search by the beginning of the text, without a modifier, or by :exact.`
@@ -61,12 +61,12 @@ export function rejectedSearch (response: BackendResponse, parameters: readonly 
   return new Failure('BAD_REQUEST', {
     message,
     ...name !== undefined && { issues: [{ severity: 'error', code, diagnostics: message, expression: [name] }] },
-    cause: failureCause(response)
+    cause: toFailureCause(response)
   })
 }
 
 /** The only parameter, or the only one whose modifier or value the datastore names. Nothing of its text is repeated. */
-function rejectedName ({ body }: BackendResponse, parameters: readonly SearchParameter[]): string | undefined {
+function findRejectedName ({ body }: BackendResponse, parameters: readonly SearchParameter[]): string | undefined {
   const isNamed = ([name, value]: SearchParameter): boolean => {
     const modifier = name.indexOf(':')
     // A quoted text within a text of JSON.

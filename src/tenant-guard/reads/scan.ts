@@ -1,10 +1,10 @@
 import type { ReadRequest, BackendResponse } from '../../backends/backend.js'
 import { Failure } from '../../envelope/failures.js'
 import type { StoredResource } from '../../mappings/fhir.js'
-import { failureCause } from '../tenant-context.js'
+import { toFailureCause } from '../tenant-context.js'
 import type { SearchParameter } from '../interaction.js'
 import { fetchPage } from './own-matches.js'
-import { pageLink, searchPaths } from './pages.js'
+import { parsePageLink, listSearchPaths } from './pages.js'
 import { isId } from '../../fhir/names.js'
 import { isResponseTooLarge, type Send } from '../retry.js'
 
@@ -17,14 +17,14 @@ export interface ScanPosition {
   /** Records per page, unless a page turns out to be too large. */
   readonly pageSize?: number
   /** Builds the search for one page: these parameters, and whatever else restricts it. */
-  readonly searching: (parameters: readonly SearchParameter[], count: number) => ReadRequest
+  readonly buildSearch: (parameters: readonly SearchParameter[], count: number) => ReadRequest
 }
 
 /**
  * Where a walk begins, ISO 8601: after the last change of a record that was met, or with the first change that is
  * wanted.
  */
-interface WalkStart { readonly after?: string | undefined, readonly from?: string | undefined }
+interface ScanStart { readonly after?: string | undefined, readonly from?: string | undefined }
 
 /** What a walk meets at a time. */
 export interface ScanChunk {
@@ -44,25 +44,25 @@ const usualPageSize = 1_000
  * there, and a deletion moves none. The records of one instant get a search of their own, because a page may end among
  * them.
  */
-export async function * scanChunks (position: ScanPosition, start: WalkStart = {}): AsyncGenerator<ScanChunk> {
+export async function * scanChunks (position: ScanPosition, start: ScanStart = {}): AsyncGenerator<ScanChunk> {
   let { after } = start
   for (;;) {
-    const page = await pageAfter(position, { ...start, after })
+    const page = await fetchPageAfter(position, { ...start, after })
     const instant = page.at(-1)?.meta.lastUpdated
     if (instant === undefined) return
     const before = page.filter(({ meta }) => meta.lastUpdated !== instant)
     if (before.length > 0) yield { records: before, upTo: before.at(-1)!.meta.lastUpdated }
-    for await (const records of recordsAt(position, instant, page.length)) yield { records }
+    for await (const records of scanInstant(position, instant, page.length)) yield { records }
     yield { records: [], upTo: instant }
     after = instant
   }
 }
 
 // Only one page of each search is wanted, so the datastore need not store the rest. HAPI would cut it at 100.
-export const onePage = (count: number): string => `no-cache, no-store, max-results=${count}`
+export const toScanCacheControl = (count: number): string => `no-cache, no-store, max-results=${count}`
 const allPages = 'no-cache'
 
-async function pageAfter (position: ScanPosition, { after, from }: WalkStart): Promise<Records> {
+async function fetchPageAfter (position: ScanPosition, { after, from }: ScanStart): Promise<Records> {
   const bound = after !== undefined ? `gt${after}` : from !== undefined ? `ge${from}` : undefined
   const since: SearchParameter[] = bound === undefined ? [] : [['_lastUpdated', bound]]
   for (let count = position.pageSize ?? usualPageSize; ; count = Math.ceil(count / 2)) {
@@ -72,8 +72,8 @@ async function pageAfter (position: ScanPosition, { after, from }: WalkStart): P
       for (let attempt = 1; ; attempt++) {
         const { records } = await fetchRecords(
           position,
-          position.searching([...since, ['_sort', '_lastUpdated']], count),
-          onePage(count)
+          position.buildSearch([...since, ['_sort', '_lastUpdated']], count),
+          toScanCacheControl(count)
         )
         if (isOrdered(records, after)) return records
         if (attempt === maxAttempts) {
@@ -92,11 +92,11 @@ async function pageAfter (position: ScanPosition, { after, from }: WalkStart): P
  * The records of one instant: a transaction of any size may have stored them.
  * @param max how many records the datastore has just returned in one page: fewer are all there are
  */
-async function * recordsAt (position: ScanPosition, instant: string, max: number): AsyncGenerator<Records> {
+async function * scanInstant (position: ScanPosition, instant: string, max: number): AsyncGenerator<Records> {
   const at: SearchParameter[] = [['_lastUpdated', `ge${instant}`], ['_lastUpdated', `le${instant}`]]
   for (let count = position.pageSize ?? usualPageSize; ; count = Math.ceil(count / 2)) {
     try {
-      yield * linkedPages(position, position.searching(at, count), { count, max })
+      yield * readLinkedPages(position, position.buildSearch(at, count), { count, max })
       return
     } catch (error) {
       if (!isResponseTooLarge(error) || count === 1) throw error
@@ -104,12 +104,12 @@ async function * recordsAt (position: ScanPosition, instant: string, max: number
   }
 }
 
-async function * linkedPages (
+async function * readLinkedPages (
   position: ScanPosition,
   search: ReadRequest,
   { count, max }: { readonly count: number; readonly max: number }
 ): AsyncGenerator<Records> {
-  const first = await fetchRecords(position, search, onePage(count))
+  const first = await fetchRecords(position, search, toScanCacheControl(count))
   const isComplete = first.next !== undefined || first.records.length < max
   let page = isComplete ? first : await fetchRecords(position, search, allPages)
   yield page.records
@@ -123,7 +123,7 @@ interface RecordPage { readonly records: Records, readonly next: string | undefi
 
 /**
  * The records of one page of a search of a type, with the link to the next one.
- * @param caching the Cache-Control of the request, such as that of {@link onePage}
+ * @param caching the Cache-Control of the request, such as that of {@link toScanCacheControl}
  * @throws {Failure} BAD_REQUEST for criteria that the datastore rejects, BACKEND_ERROR for a page that is not reliable
  */
 export async function fetchRecords (
@@ -134,7 +134,7 @@ export async function fetchRecords (
   if (!found.matches.every(match => isRecord(match, type))) {
     throw unreliable('a record has no id or no time of its last change')
   }
-  const next = found.next === undefined ? undefined : pageLink(found.next, baseUrl, searchPaths(type))
+  const next = found.next === undefined ? undefined : parsePageLink(found.next, baseUrl, listSearchPaths(type))
   if (found.next !== undefined && next === undefined) {
     throw unreliable('the link to the next page does not begin with the base URL that is configured')
   }
@@ -142,7 +142,7 @@ export async function fetchRecords (
 }
 
 const rejectedScan = (response: BackendResponse): Failure =>
-  new Failure('BAD_REQUEST', { message: 'The datastore rejected this search.', cause: failureCause(response) })
+  new Failure('BAD_REQUEST', { message: 'The datastore rejected this search.', cause: toFailureCause(response) })
 
 function isRecord (value: unknown, type: string): boolean {
   const { resourceType, id, meta } = (value ?? {}) as Partial<StoredResource>

@@ -1,30 +1,37 @@
 import type { BackendResponse } from '../../backends/backend.js'
 import { Failure } from '../../envelope/failures.js'
-import { filtersHash, invalidCursor, type CursorContents } from '../cursor.js'
+import { hashFilters, invalidCursor, type CursorContents } from '../cursor.js'
 import type { FhirResponse } from '../fhir-answer.js'
 import type { Search, SearchParameter } from '../interaction.js'
 import { isTenantType } from '../../fhir/resource-types.js'
 import { restrict, strictHandling } from '../restrict.js'
 import {
-  checkedJsonOf,
-  cursorBinding,
+  parseCheckedJson,
+  getCursorBinding,
   mayRead,
   sendRequest,
   verifyAndRememberOwned,
   type TenantContext
 } from '../tenant-context.js'
-import { applyElements, shapeParameters } from './apply-elements.js'
+import { applyElements, toProjectionParameters } from './apply-elements.js'
 import {
-  bundleText, isMatch, namesIn, outlinedJsonOf, parseBundle, requireBundle, type BackendBundle, type BackendBundleEntry
+  formatBundle,
+  isMatch,
+  listRecordReferences,
+  parseOutlinedJson,
+  parseBundle,
+  requireBundle,
+  type BackendBundle,
+  type BackendBundleEntry
 } from './backend-bundle.js'
 import { resolveChains } from './chaining.js'
-import { compartmentConditions } from './compartment-conditions.js'
+import { resolveCompartment } from './compartment-conditions.js'
 import { countMatches } from './count-matches.js'
 import {
-  includedElements, formatInclude, parseInclude, closedTypesNote, openIncludes, truncatedIncludes
+  getIncludedElements, formatInclude, parseInclude, formatClosedTypesNote, filterReadableIncludes, findTruncatedIncludes
 } from './includes.js'
 import { reportForeignMatches, searchOwn } from './own-matches.js'
-import { fetchNextPage, linkUrl, pageLinks, searchPaths, sealNextPage } from './pages.js'
+import { fetchNextPage, buildLinkUrl, toPageLinks, listSearchPaths, sealNextPage } from './pages.js'
 import { rejectedSearch, requireFollowable } from './require-searchable.js'
 
 const defaultCount = 20
@@ -34,12 +41,12 @@ export async function fhirSearch (context: TenantContext, request: Search): Prom
   const opened = openCursor(context, request)
   const page = await findPage(context, request, { opened, form: asBundle })
   const { bundle, own, response, total, includes, closedTypes, cursor } = page
-  const links = pageLinks(selfUrl(context, request), `${context.fhirBase}/${request.type}`, cursor)
-  const note = noteOf(bundle, includes, closedTypes)
+  const links = toPageLinks(buildSelfUrl(context, request), `${context.fhirBase}/${request.type}`, cursor)
+  const note = buildNote(bundle, includes, closedTypes)
   return {
     status: 200,
-    body: bundleText(context, bundle, { type: 'searchset', response, total, links, note, shown: own }),
-    shown: () => namesIn(own)
+    body: formatBundle(context, bundle, { type: 'searchset', response, total, links, note, shown: own }),
+    shown: () => listRecordReferences(own)
   }
 }
 
@@ -73,21 +80,21 @@ export async function findPage (
     const { type } = request
     const page = readPage(context, await fetchNextPage(context, opened), { type, form, elements, includes })
     reportForeignMatches(context, type, page.foreign)
-    return await ownPage(context, request, { ...opened, ...page })
+    return await toOwnPage(context, request, { ...opened, ...page })
   }
   const { type, count = defaultCount } = request
-  const { followed: includes, closedTypes } = openIncludes(context, request.includes ?? [])
+  const { followed: includes, closedTypes } = filterReadableIncludes(context, request.includes ?? [])
   requireFollowable(context, includes)
-  const further = await furtherConditions(context, request)
+  const further = await resolveFurtherConditions(context, request)
   if (further === undefined) return { bundle: nothing, own: [], response: { body: '' }, total: 0, includes: [] }
   const found = await searchOwn(context, {
     type,
     parameters: [...request.parameters, ...further],
-    run: parameters => firstPage(context, { ...request, includes, parameters, count }, form),
+    run: parameters => fetchFirstPage(context, { ...request, includes, parameters, count }, form),
     countForeign: ({ foreign }) => foreign,
     isComplete: ({ bundle }) => bundle.next === undefined && includes.length === 0
   })
-  return await ownPage(context, { ...request, includes }, { ...found, closedTypes })
+  return await toOwnPage(context, { ...request, includes }, { ...found, closedTypes })
 }
 
 const nothing = parseBundle({ resourceType: 'Bundle', type: 'searchset' })!
@@ -99,10 +106,10 @@ const nothing = parseBundle({ resourceType: 'Bundle', type: 'searchset' })!
 export function openCursor (context: TenantContext, request: Search): CursorContents | undefined {
   const { cursor, parameters, conditions = [], count, route } = request
   if (cursor === undefined) return undefined
-  const opened = context.cursors.open(cursor, cursorBinding(context, request))
+  const opened = context.cursors.open(cursor, getCursorBinding(context, request))
   const requested = [...parameters, ...conditions]
   const contradicts =
-    (requested.length > 0 && filtersHash(requested) !== opened.filters) ||
+    (requested.length > 0 && hashFilters(requested) !== opened.filters) ||
     (count !== undefined && (route === 'fhir' ? count < opened.count : count !== opened.count))
   if (contradicts) throw invalidCursor()
   return opened
@@ -120,18 +127,18 @@ type ReceivedPage = Pick<CursorContents, 'count'> & Partial<CursorContents> & {
   readonly countAll?: () => Promise<number | undefined>
 }
 
-async function firstPage (
+async function fetchFirstPage (
   context: TenantContext,
   request: Search & { readonly count: number },
   form: Form
 ): Promise<ReceivedPage> {
   const { type, parameters, count, total, includes = [] } = request
-  const elements = elementsOf(request)
+  const elements = collectElements(request)
   // Bundles are requested whole, because HAPI would apply `_elements` to its response, which is a Bundle too.
   const requested = type === 'Bundle' ? undefined : elements
   const shape = [
     ...includes.map(formatInclude),
-    ...shapeParameters({ elements: requested, summary: request.shape?.summary })
+    ...toProjectionParameters({ elements: requested, summary: request.shape?.summary })
   ]
   // Without this, HAPI repeats an earlier result for a minute, without records stored since.
   const response = await sendRequest(context, {
@@ -156,14 +163,14 @@ function readPage (
   }
 ): Pick<ReceivedPage, 'response' | 'bundle' | 'own' | 'foreign'> {
   // Where records are included, the references to them are counted.
-  const check = includes.length === 0 ? outlinedJsonOf : checkedJsonOf
+  const check = includes.length === 0 ? parseOutlinedJson : parseCheckedJson
   const { response, parse } = form.read(received, { type, elements, of: 'matches', check })
   const bundle = requireBundle(response, 'a search was not answered', { parse })
-  const own = ownEntries(context, type, bundle.entries)
+  const own = filterOwnEntries(context, type, bundle.entries)
   return { response, bundle, own, foreign: bundle.matches.length - own.filter(isMatch).length }
 }
 
-async function ownPage (
+async function toOwnPage (
   context: TenantContext,
   request: Search,
   { response, bundle, own, foreign, count, countAll, ...before }: ReceivedPage
@@ -180,9 +187,9 @@ async function ownPage (
   const total =
     countAll === undefined ? later : counted ?? (isAll ? matches : isOwn ? await countAll() : undefined)
   const includes = before.ways ?? (request.includes ?? []).map(formatInclude)
-  const contents = () => ({
+  const buildContents = () => ({
     count,
-    filters: before.filters ?? filtersHash(request.parameters),
+    filters: before.filters ?? hashFilters(request.parameters),
     ...(total !== undefined && { total }),
     ...(includes.length > 0 && { ways: includes }),
     ...(before.elements !== undefined && { elements: before.elements }),
@@ -190,29 +197,31 @@ async function ownPage (
   })
   const cursor = sealNextPage(context, response, {
     next: bundle.next,
-    paths: searchPaths(type),
-    binding: cursorBinding(context, request),
-    contents
+    paths: listSearchPaths(type),
+    binding: getCursorBinding(context, request),
+    buildContents
   })
   return { bundle, own, response, total, includes, closedTypes, cursor }
 }
 
 /** The conditions of a compartment and of joins; undefined when nothing can match. */
-async function furtherConditions (context: TenantContext, request: Search): Promise<SearchParameter[] | undefined> {
-  const within = await compartmentConditions(context, request)
+async function resolveFurtherConditions (
+  context: TenantContext, request: Search
+): Promise<SearchParameter[] | undefined> {
+  const within = await resolveCompartment(context, request)
   const joined = within && (await resolveChains(context, request.type, request.joins ?? []))
   return joined && [...within, ...joined]
 }
 
 /** The requested elements, and the references that are followed, so that they can be counted. */
-function elementsOf ({ shape, includes = [] }: Search): string | undefined {
+function collectElements ({ shape, includes = [] }: Search): string | undefined {
   if (shape?.elements === undefined) return undefined
-  const followed = includes.flatMap(({ type: from, parameter }) => includedElements(from, parameter))
+  const followed = includes.flatMap(({ type: from, parameter }) => getIncludedElements(from, parameter))
   return [...new Set([shape.elements, ...followed])].join(',')
 }
 
 /** Matches must be the tenant's; included records of others are silently left out, and so are notes of the server. */
-function ownEntries (
+function filterOwnEntries (
   context: TenantContext,
   type: string,
   entries: readonly BackendBundleEntry[]
@@ -231,23 +240,25 @@ function ownEntries (
 }
 
 /** The warnings that included records are or may be missing. */
-function noteOf (
+function buildNote (
   bundle: BackendBundle,
-  ways: readonly SearchParameter[],
+  includes: readonly SearchParameter[],
   closedTypes: readonly string[] = []
 ): string | undefined {
-  const notes = [closedTypesNote(closedTypes), truncationNote(bundle, ways)].filter(note => note !== undefined)
+  const notes = [formatClosedTypesNote(closedTypes), formatTruncationNote(bundle, includes)].filter(
+    note => note !== undefined
+  )
   return notes.length === 0 ? undefined : notes.join(' ')
 }
 
-function truncationNote (bundle: BackendBundle, ways: readonly SearchParameter[]): string | undefined {
-  if (ways.length === 0) return undefined
-  const cut = truncatedIncludes(bundle, ways.map(parseInclude))
+function formatTruncationNote (bundle: BackendBundle, includes: readonly SearchParameter[]): string | undefined {
+  if (includes.length === 0) return undefined
+  const cut = findTruncatedIncludes(bundle, includes.map(parseInclude))
   if (cut.length === 0) return undefined
-  return `There may be more records than this page includes by ${cut.map(way => formatInclude(way).join('=')).join(', ')}. Request fewer records per page with _count, or search for them.`
+  return `There may be more records than this page includes by ${cut.map(include => formatInclude(include).join('=')).join(', ')}. Request fewer records per page with _count, or search for them.`
 }
 
-function selfUrl ({ fhirBase }: TenantContext, { type, within, requested = [] }: Search): string {
+function buildSelfUrl ({ fhirBase }: TenantContext, { type, within, requested = [] }: Search): string {
   const path = within === undefined ? type : `${within.type}/${within.id}/${type}`
-  return linkUrl(`${fhirBase}/${path}`, requested)
+  return buildLinkUrl(`${fhirBase}/${path}`, requested)
 }

@@ -2,7 +2,7 @@ import type { BackendResponse } from '../../backends/backend.js'
 import type { StoredResource } from '../../mappings/fhir.js'
 import {
   sendRequest,
-  jsonOf,
+  parseJson,
   notFound,
   verifyAndRememberOwned,
   unexpectedResponse,
@@ -16,15 +16,15 @@ import { readRecord } from './read-record.js'
 interface FoundVersion { readonly record: StoredResource, readonly response: BackendResponse }
 
 /** One version of a record that is the tenant's now; the id may have been another's at the time of the version. */
-export async function versionOf (context: TenantContext, { type, id, version }: VersionRead): Promise<FoundVersion> {
+export async function fetchVersion (context: TenantContext, { type, id, version }: VersionRead): Promise<FoundVersion> {
   const response = await sendRequest(context, { method: 'GET', path: `${type}/${id}` })
   const current = readRecord(context, response, { type, id })
   return current.meta.versionId === version
     ? { record: current, response }
-    : await earlier(context, { type, id, version })
+    : await readEarlierVersion(context, { type, id, version })
 }
 
-async function earlier (
+async function readEarlierVersion (
   context: TenantContext,
   { type, id, version }: Omit<VersionRead, 'kind'>
 ): Promise<FoundVersion> {
@@ -32,7 +32,7 @@ async function earlier (
   const response = await sendRequest(context, { method: 'GET', path: `${type}/${id}/_history/${version}` })
   if ([400, 404, 410].includes(response.status)) throw notFound()
   if (response.status !== 200) throw unexpectedResponse(response, 'a read of a version was not answered')
-  const record = verifyAndRememberOwned(context, jsonOf(response), { type, id })
+  const record = verifyAndRememberOwned(context, parseJson(response), { type, id })
   if (record?.meta.versionId !== version) throw notFound()
   return { record, response }
 }

@@ -5,7 +5,7 @@ import { printJson } from '../../json/json.js'
 import type { StoredResource } from '../../mappings/fhir.js'
 import {
   sendRequest,
-  jsonOf,
+  parseJson,
   notFound,
   verifyAndRememberOwned,
   reportIncident,
@@ -21,16 +21,16 @@ import type {
 } from '../interaction.js'
 import { requireSearchable } from '../reads/require-searchable.js'
 import { withStoredResource, type StoredResponse } from './stored-resource.js'
-import { fhirUpdate, shownWrite } from './fhir-writes.js'
+import { fhirUpdate, toWriteResponse } from './fhir-writes.js'
 import { fhirPatch } from './patch.js'
 import { requireMutable } from '../policy.js'
-import { tenantCriteria } from '../restrict.js'
+import { encodeTenantCriteria } from '../restrict.js'
 import { sendWrite } from './send-write.js'
 import { withCriteriaLock } from './criteria-lock.js'
 import { findSingleMutableMatch, findSingleMatch } from './single-match.js'
 import {
   uncertainOutcomeMessage,
-  notCreated,
+  toCreateFailure,
   remove,
   createRequest,
   sendCreate,
@@ -49,7 +49,7 @@ const settleMs = 250
 /** A new record, unless one of the tenant's meets the criteria: then that one, unchanged. */
 export async function conditionalCreate (context: TenantContext, request: ConditionalCreate): Promise<FhirResponse> {
   const made = await withCriteriaLock(context, request.criteria, () => makeOrFind(context, request))
-  return shownWrite(context, made, made.isMade ? 201 : 200)
+  return toWriteResponse(context, made, made.isMade ? 201 : 200)
 }
 
 /** The new record, or the one of the tenant's that meets the criteria. */
@@ -59,25 +59,25 @@ async function makeOrFind (
 ): Promise<Written & { readonly isMade: boolean }> {
   requireSearchable(context, type, criteria.parameters)
   const checked = await createRequest(context, { type, resource })
-  const condition = tenantCriteria(criteria, context.tenant)
+  const condition = encodeTenantCriteria(criteria, context.tenant)
   for (let attempt = 1; ; attempt++) {
     const response = await sendCreate(context, { type, resource: checked.resource }, condition)
     if (response.status === 412 || isForeign(context, response, type)) {
       return await findOrMake(context, { type, criteria, resource: checked.resource })
     }
     if (response.status === 201 || response.status === 200) {
-      return madeOrFound(context, response, { type, resource: checked.resource })
+      return toMadeOrFound(context, response, { type, resource: checked.resource })
     }
     // While the first is being stored, HAPI refuses the others instead of returning it.
     if (response.status !== 409 || attempt === maxTries) {
-      throw await notCreated(context, response, { ...checked, hasCriteria: true })
+      throw await toCreateFailure(context, response, { ...checked, hasCriteria: true })
     }
     await pause(tryAgainMs * attempt)
   }
 }
 
 /** A record that was found is not compared with what was sent: it stays as it was. */
-function madeOrFound (
+function toMadeOrFound (
   context: TenantContext,
   response: StoredResponse,
   { type, resource }: Omit<ConditionalCreate, 'kind' | 'criteria'>
@@ -92,7 +92,7 @@ function madeOrFound (
 function isForeign (context: TenantContext, response: BackendResponse, type: string): boolean {
   if (
     response.status !== 200 ||
-    verifyAndRememberOwned(context, jsonOf(response, uncertainOutcomeMessage), { type }) !== undefined
+    verifyAndRememberOwned(context, parseJson(response, uncertainOutcomeMessage), { type }) !== undefined
   ) { return false }
   reportIncident(context, { kind: 'foreign-match', interaction: 'conditional-create', type, records: 1 })
   return true
@@ -114,7 +114,7 @@ async function findOrMake (
   if (response.status !== 201 && (found === undefined || response.status !== 200)) {
     throw unexpectedResponse(response, 'a conditional create was not answered')
   }
-  return madeOrFound(context, response, { type, resource })
+  return toMadeOrFound(context, response, { type, resource })
 }
 
 /**
@@ -129,14 +129,14 @@ async function updateOrCreate (context: TenantContext, request: ConditionalUpdat
   for (let attempt = 1; ; attempt++) {
     const found = await findSingleMutableMatch(context, request.criteria)
     const response =
-      found === undefined ? await updateOfNone(context, request) : await updateOf(context, request, found)
+      found === undefined ? await updateOfNone(context, request) : await updateFound(context, request, found)
     if (response !== undefined) return response
     if (attempt === maxTries) throw new Failure('CONFLICT')
     await pause(tryAgainMs * attempt)
   }
 }
 
-async function updateOf (
+async function updateFound (
   context: TenantContext,
   { type, resource, version }: ConditionalUpdate,
   found: StoredResource
@@ -166,13 +166,13 @@ async function updateOfNone (
   if (resource.id !== undefined) throw noMatchForId()
   const made = await makeOrFind(context, { type, resource, criteria })
   const { record, isMade } = made
-  if (isMade) return shownWrite(context, made, 201)
+  if (isMade) return toWriteResponse(context, made, 201)
   context.onMatch?.(record.id)
   requireMutable(type, record.id)
   // Other gateways may still be making theirs: HAPI refuses them while this record is as it was made.
   await pause(settleMs)
   try {
-    return shownWrite(
+    return toWriteResponse(
       context,
       await update(context, { type, id: record.id, resource, version: record.meta.versionId })
     )

@@ -1,14 +1,14 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { Failure } from '../../envelope/failures.js'
 import type { StoredResource } from '../../mappings/fhir.js'
-import { escaped } from '../../fhir/search-escaping.js'
+import { escapeSearchValue } from '../../fhir/search-escaping.js'
 import type { TenantContext } from '../tenant-context.js'
 import type { CreateOnce } from '../interaction.js'
-import { encodeParameters, tenantToken } from '../restrict.js'
-import { idempotencyTagSystem } from './stamp.js'
+import { encodeParameters, formatTenantToken } from '../restrict.js'
+import { getIdempotencyTagSystem } from './stamp.js'
 import {
   uncertainOutcomeMessage,
-  notCreated,
+  toCreateFailure,
   createRequest,
   sendCreate,
   toWriteResult,
@@ -33,55 +33,56 @@ const tryAgainMs = 50
 /** Stores a new record, or finds the one that carries a mark: FHIR's conditional create. */
 export async function createOnce (
   context: TenantContext,
-  { type, resource, marks, seenAt, since }: CreateOnce
+  { type, resource, tags: codes, seenAt, since }: CreateOnce
 ): Promise<WriteResponse> {
-  const checked = await createRequest(context, { type, resource }, { code: marks[0], seenAt })
-  let sought: readonly string[] = marks
+  const checked = await createRequest(context, { type, resource }, { code: codes[0], seenAt })
+  let sought: readonly string[] = codes
   for (let attempt = 1; ; attempt++) {
-    const response = await sendCreate(context, { type, resource: checked.resource }, conditionOf(context, sought))
+    const response = await sendCreate(context, { type, resource: checked.resource }, buildCondition(context, sought))
     if (response.status === 201) {
       return { ...toWritten(context, response, { kind: 'create-once', type, sent: checked.resource }), isNew: true }
     }
     const found = response.status === 200 ? toWriteResult(context, response, { kind: 'create-once', type }) : undefined
-    if (found !== undefined && markTime(context, found, sought) >= since.getTime()) {
+    if (found !== undefined && getFirstSeenTime(context, found, sought) >= since.getTime()) {
       return { record: found, isNew: false, response, warnings: [] }
     }
     // An earlier mark leads to an old record, or to a second one besides the newer.
     const isOld = (found !== undefined || response.status === 412) && sought.length > 1
     // While the first is being stored, HAPI refuses the others instead of returning it.
     const isEarly = response.status === 409
-    if (attempt === maxTries || !(isOld || isEarly)) throw await notCreated(context, response, checked)
-    if (isOld) sought = marks.slice(0, 1)
+    if (attempt === maxTries || !(isOld || isEarly)) throw await toCreateFailure(context, response, checked)
+    if (isOld) sought = codes.slice(0, 1)
     else await pause(tryAgainMs * attempt)
   }
 }
 
-function conditionOf ({ tenant }: TenantContext, marks: readonly string[]): string {
-  if (!marks.every(mark => /^[\w-]{1,64}$/.test(mark))) {
+function buildCondition ({ tenant }: TenantContext, codes: readonly string[]): string {
+  if (!codes.every(code => /^[\w-]{1,64}$/.test(code))) {
     throw new Error('a mark has 1 to 64 characters of A-Z a-z 0-9 _ -')
   }
-  const anyMark = marks.map(mark => `${escaped(idempotencyTagSystem(tenant))}|${mark}`).join(',')
-  return encodeParameters([['_tag', anyMark], ['_tag', tenantToken(tenant)]])
+  const anyTag = codes.map(code => `${escapeSearchValue(getIdempotencyTagSystem(tenant))}|${code}`).join(',')
+  return encodeParameters([['_tag', anyTag], ['_tag', formatTenantToken(tenant)]])
 }
 
 /**
  * When the request that made a record was first seen, in milliseconds; Infinity where the datastore stored the mark
  * alone.
  */
-function markTime (
+function getFirstSeenTime (
   { tenant }: TenantContext,
   { meta: { tag = [] } }: StoredResource,
-  marks: readonly string[]
+  codes: readonly string[]
 ): number {
-  const mark = tag.find(({ system, code }) => system === idempotencyTagSystem(tenant) && marks.includes(code!)) as
-    { display?: string } | undefined
+  const idempotencyTag = tag.find(
+    ({ system, code }) => system === getIdempotencyTagSystem(tenant) && codes.includes(code!)
+  ) as { display?: string } | undefined
   // A server that ignores a condition would return any record of the tenant.
-  if (mark === undefined) {
+  if (idempotencyTag === undefined) {
     throw new Failure('BACKEND_ERROR', {
       message: uncertainOutcomeMessage,
       cause: { reason: 'a conditional create showed a record that is not what was sought' }
     })
   }
-  const time = Date.parse(mark.display ?? '')
+  const time = Date.parse(idempotencyTag.display ?? '')
   return Number.isNaN(time) ? Infinity : time
 }

@@ -2,7 +2,7 @@ import pLimit, { type LimitFunction } from 'p-limit'
 import type { Backend } from '../../backends/backend.js'
 import type { TenantContext } from '../tenant-context.js'
 import type { Criteria } from '../interaction.js'
-import { tenantCriteria } from '../restrict.js'
+import { encodeTenantCriteria } from '../restrict.js'
 
 interface Line { readonly limit: LimitFunction, users: number }
 
@@ -19,7 +19,7 @@ export async function withCriteriaLock<T> (
   criteria: Criteria,
   work: () => Promise<T>
 ): Promise<T> {
-  const name = `${criteria.type}?${tenantCriteria(criteria, tenant)}`
+  const name = `${criteria.type}?${encodeTenantCriteria(criteria, tenant)}`
   const ofUpstream = lines.get(upstream) ?? new Map<string, Line>()
   lines.set(upstream, ofUpstream)
   const line = ofUpstream.get(name) ?? { limit: pLimit(1), users: 0 }

@@ -2,7 +2,7 @@ import { Failure } from '../../envelope/failures.js'
 import type { TenantContext } from '../tenant-context.js'
 import type { FhirResponse } from '../fhir-answer.js'
 import type { Create, Delete, Update, CreateOnce } from '../interaction.js'
-import { shownRecord } from '../reads/fhir-read.js'
+import { toRecordResponse } from '../reads/fhir-read.js'
 import { isNumericVersion } from '../reads/vread.js'
 import { createOnce } from './create-once.js'
 import { readMeta } from '../reads/read-record.js'
@@ -10,13 +10,13 @@ import { create, remove, update, type Written } from './writes.js'
 
 /** A new record, as it was stored. */
 export async function fhirCreate (context: TenantContext, request: Create): Promise<FhirResponse> {
-  return shownWrite(context, await create(context, request), 201)
+  return toWriteResponse(context, await create(context, request), 201)
 }
 
 /** The same once: 200 and the record in its current state where an earlier request made it. */
 export async function fhirCreateOnce (context: TenantContext, request: CreateOnce): Promise<FhirResponse> {
   const written = await createOnce(context, request)
-  return shownWrite(context, written, written.isNew ? 201 : 200)
+  return toWriteResponse(context, written, written.isNew ? 201 : 200)
 }
 
 /**
@@ -24,16 +24,16 @@ export async function fhirCreateOnce (context: TenantContext, request: CreateOnc
  */
 export async function fhirUpdate (context: TenantContext, request: Update): Promise<FhirResponse> {
   await requireValidVersion(context, request)
-  return shownWrite(context, await preconditioned(request.version, () => update(context, request)))
+  return toWriteResponse(context, await withPrecondition(request.version, () => update(context, request)))
 }
 
 /** A record that was written, with the warnings about it. */
-export function shownWrite (
+export function toWriteResponse (
   context: TenantContext,
   { record, response, warnings }: Written,
   status: FhirResponse['status'] = 200
 ): FhirResponse {
-  return { ...shownRecord(context, response, record), status, warnings }
+  return { ...toRecordResponse(context, response, record), status, warnings }
 }
 
 /** Nothing is left to show. */
@@ -55,7 +55,7 @@ export async function requireValidVersion (
 }
 
 /** A conflict of versions in the words of If-Match, where the client sent one. */
-export async function preconditioned<T> (version: string | undefined, write: () => Promise<T>): Promise<T> {
+export async function withPrecondition<T> (version: string | undefined, write: () => Promise<T>): Promise<T> {
   try {
     return await write()
   } catch (error) {

@@ -2,7 +2,7 @@ import type { FoundChanges, Intent, MadeChange, PlannedChange } from '../../even
 import type { StoredResource } from '../../mappings/fhir.js'
 import { fetchByIds } from '../reads/fetch-owned.js'
 import { requireBundle } from '../reads/backend-bundle.js'
-import { identityElements, restrict, singlePage } from '../restrict.js'
+import { getIdentityElements, restrict, toSinglePageCacheControl } from '../restrict.js'
 import { sendRequest, verifyAndRememberOwned, type TenantContext } from '../tenant-context.js'
 
 /** How far the clocks of gateway and datastore may differ. */
@@ -24,21 +24,21 @@ export async function findMade (
   context: TenantContext,
   intent: Intent
 ): Promise<FoundChanges> {
-  const stored = await storedRecords(context, intent.changes)
+  const stored = await fetchStoredRecords(context, intent.changes)
   const named = intent.changes.map(change =>
-    change.id === undefined ? undefined : madeTo(stored.get(`${change.type}/${change.id}`), change, intent)
+    change.id === undefined ? undefined : toMadeChange(stored.get(`${change.type}/${change.id}`), change, intent)
   )
   const types = new Set(intent.changes.filter(({ id }) => id === undefined).map(({ type }) => type))
   const created: MadeChange[] = []
   for (const type of types) {
-    for (const { id, meta } of await createdSince(context, type, intent)) {
+    for (const { id, meta } of await fetchCreatedSince(context, type, intent)) {
       created.push({ kind: 'created', type, id, version: meta.versionId })
     }
   }
   return { named, created }
 }
 
-async function storedRecords (
+async function fetchStoredRecords (
   context: TenantContext,
   changes: readonly PlannedChange[]
 ): Promise<ReadonlyMap<string, StoredResource>> {
@@ -55,7 +55,7 @@ async function storedRecords (
 }
 
 /** What became of a change of a record with a known id, by what is stored now; undefined if it was not made. */
-function madeTo (
+function toMadeChange (
   stored: StoredResource | undefined,
   { kind, type, id, before }: PlannedChange & { readonly id?: string },
   intent: Intent
@@ -71,7 +71,7 @@ function madeTo (
 }
 
 /** The tenant's records that came into being when the intent's may have, as far as they can be the intent's. */
-async function createdSince (
+async function fetchCreatedSince (
   context: TenantContext,
   type: string,
   { requestId, startedAt }: Intent
@@ -87,11 +87,11 @@ async function createdSince (
       ],
       count: maxCreated,
       total: 'none',
-      shape: identityElements(type)
+      shape: getIdentityElements(type)
     },
     context.tenant
   )
-  const response = await sendRequest(context, { ...search, headers: { 'cache-control': singlePage(maxCreated) } })
+  const response = await sendRequest(context, { ...search, headers: { 'cache-control': toSinglePageCacheControl(maxCreated) } })
   return requireBundle(response, 'a look-up of new records was not answered').matches
     .map(match => verifyAndRememberOwned(context, match, { type }))
     .filter(record => record !== undefined)

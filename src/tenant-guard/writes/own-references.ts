@@ -1,5 +1,5 @@
 import { isElement } from '../../mappings/core/path.js'
-import { elementDefinitions } from '../../mappings/r4/elements.js'
+import { findElementDefinitions } from '../../mappings/r4/elements.js'
 import { isRecordReference } from './references.js'
 
 /**
@@ -13,7 +13,7 @@ export function relativizeReferences<T> (resource: T, fhirBase: string): T {
 
 /** A text that leads to a record here, relative; any other unchanged. */
 export function relativizeReference (text: string, fhirBase: string): string {
-  const rest = below(fhirBase, text)
+  const rest = stripBase(fhirBase, text)
   return rest !== undefined && isRecordReference(rest) ? rest : text
 }
 
@@ -28,7 +28,7 @@ const linkKinds: ReadonlySet<string> = new Set<LinkKind>(['canonical', 'url', 'u
  * resource in place.
  */
 export function mapLinks<T> (resource: T, map: (text: string, kind: LinkKind) => string): T {
-  return mapped(resource, { name: '', type: 'Resource' }, map) as T
+  return mapElement(resource, { name: '', type: 'Resource' }, map) as T
 }
 
 /** An element by its name, and its type in R4. */
@@ -36,13 +36,13 @@ interface TypedElement { readonly name: string, readonly type: string }
 
 type MapLink = Parameters<typeof mapLinks>[1]
 
-function mapped (value: unknown, element: TypedElement, map: MapLink): unknown {
+function mapElement (value: unknown, element: TypedElement, map: MapLink): unknown {
   if (typeof value === 'string') {
     const kind = element.name === 'reference' ? 'reference' : element.type
     return kind === 'reference' || linkKinds.has(kind) ? map(value, kind as LinkKind) : value
   }
   if (Array.isArray(value)) {
-    for (let at = 0; at < value.length; at++) value[at] = mapped(value[at], element, map)
+    for (let at = 0; at < value.length; at++) value[at] = mapElement(value[at], element, map)
   } else if (isElement(value)) {
     mapMembers(value, element.type, map)
   }
@@ -50,24 +50,24 @@ function mapped (value: unknown, element: TypedElement, map: MapLink): unknown {
 }
 
 function mapMembers (holder: Record<string, unknown>, type: string, map: MapLink): void {
-  const members = elementDefinitions(type === 'Resource' ? String(holder.resourceType) : type)
+  const members = findElementDefinitions(type === 'Resource' ? String(holder.resourceType) : type)
   for (const name in holder) {
     const member = members?.get(name)
     // The extensions of a primitive are in its sibling element.
-    if (member !== undefined) holder[name] = mapped(holder[name], { name, type: member.type }, map)
-    else if (name.startsWith('_')) mapped(holder[name], { name, type: 'Element' }, map)
+    if (member !== undefined) holder[name] = mapElement(holder[name], { name, type: member.type }, map)
+    else if (name.startsWith('_')) mapElement(holder[name], { name, type: 'Element' }, map)
   }
 }
 
 function toRelative (text: string, kind: LinkKind, fhirBase: string): string {
   if (kind === 'reference') {
-    const rest = below(fhirBase, text)
+    const rest = stripBase(fhirBase, text)
     // What a transaction may have in place of an id.
     if (rest !== undefined && /^[A-Za-z]+\?/.test(rest)) return rest
   } else if (kind !== 'canonical' && kind !== 'url') return text
   return relativizeReference(text, fhirBase)
 }
 
-function below (fhirBase: string, text: string): string | undefined {
+function stripBase (fhirBase: string, text: string): string | undefined {
   return text.startsWith(`${fhirBase}/`) ? text.slice(fhirBase.length + 1) : undefined
 }

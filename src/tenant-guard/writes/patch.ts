@@ -6,7 +6,7 @@ import { sendRequest, type TenantContext } from '../tenant-context.js'
 import type { FhirResponse } from '../fhir-answer.js'
 import type { Patch, Trace } from '../interaction.js'
 import { fhirVersionRead } from '../reads/fhir-read.js'
-import { preconditioned, shownWrite } from './fhir-writes.js'
+import { withPrecondition, toWriteResponse } from './fhir-writes.js'
 import { readRecord } from '../reads/read-record.js'
 import { relativizeReferences } from './own-references.js'
 import { update } from './writes.js'
@@ -17,39 +17,39 @@ import { update } from './writes.js'
  */
 export async function fhirPatch (context: TenantContext, request: Patch): Promise<FhirResponse> {
   const { type, id, version, trace = noTrace } = request
-  const stored = await storedFor(context, request)
-  const made = await trace.found(stored)
+  const stored = await readStored(context, request)
+  const made = await trace.findEarlierWrite(stored)
   if (made !== undefined) {
     return await fhirVersionRead(context, { kind: 'vread', type, id, version: made.meta.versionId! })
   }
-  const resource = patchedFrom(context, stored, request)
+  const resource = patchStored(context, stored, request)
   const read = resource.meta.versionId!
   const written = await trace.leave(resource, read, () =>
-    preconditioned(version, () => update(context, { type, id, resource, version: read, before: stored }))
+    withPrecondition(version, () => update(context, { type, id, resource, version: read, before: stored }))
   )
-  return shownWrite(context, written)
+  return toWriteResponse(context, written)
 }
 
-const noTrace: Trace = { found: async () => undefined, leave: (_, __, write) => write() }
+const noTrace: Trace = { findEarlierWrite: async () => undefined, leave: (_, __, write) => write() }
 
 /**
  * The stored record before the patch and as the patch leaves it, with the version that was read in its `meta`.
  * @throws {Failure} PRECONDITION_FAILED for another version than the client's, VALIDATION_ERROR for a patch that does
  * not apply
  */
-export async function patchedResource (
+export async function preparePatch (
   context: TenantContext,
   request: Omit<Patch, 'kind'>
 ): Promise<{ readonly resource: StoredResource; readonly before: StoredResource }> {
-  const before = await storedFor(context, request)
-  return { resource: patchedFrom(context, before, request), before }
+  const before = await readStored(context, request)
+  return { resource: patchStored(context, before, request), before }
 }
 
-async function storedFor (context: TenantContext, { type, id }: Pick<Patch, 'type' | 'id'>): Promise<StoredResource> {
+async function readStored (context: TenantContext, { type, id }: Pick<Patch, 'type' | 'id'>): Promise<StoredResource> {
   return readRecord(context, await sendRequest(context, { method: 'GET', path: `${type}/${id}` }), { type, id })
 }
 
-function patchedFrom (
+function patchStored (
   { fhirBase }: Pick<TenantContext, 'fhirBase'>,
   stored: StoredResource,
   { patch, version }: Pick<Patch, 'patch' | 'version'>

@@ -3,7 +3,7 @@ import { ExactNumber } from '../../json/json.js'
 import type { FhirElement } from '../../mappings/fhir.js'
 import { isElement } from '../../mappings/core/path.js'
 import { uriElements, uriReferenceParents } from './link-elements.js'
-import { baseOf, withoutVersion } from '../full-url.js'
+import { parseBaseUrl, withoutVersion } from '../full-url.js'
 import { isId } from '../../fhir/names.js'
 import { isTenantType, resourceTypes } from '../../fhir/resource-types.js'
 
@@ -47,7 +47,7 @@ const reasons = {
 export type ReferenceReason = keyof typeof reasons
 
 /** A reference that is refused; without a reason, the form of the reference decides it. */
-export interface RefusedLink extends Pick<ReferenceSite, 'path' | 'reference'> { readonly reason?: ReferenceReason }
+export interface RejectedReference extends Pick<ReferenceSite, 'path' | 'reference'> { readonly reason?: ReferenceReason }
 
 /**
  * A write that refers to something which is not the tenant's, or to nothing. Unknown, deleted and foreign records are
@@ -60,10 +60,10 @@ export class ReferenceFailure extends Failure {
    */
   readonly references: readonly string[]
 
-  constructor (links: readonly RefusedLink[], cause?: unknown) {
+  constructor (links: readonly RejectedReference[], cause?: unknown) {
     const listed = links
       .slice(0, maxIssues)
-      .map(({ path, reference, reason = reasonOf(reference, path) }) => ({ path, reference, text: reasons[reason] }))
+      .map(({ path, reference, reason = getReason(reference, path) }) => ({ path, reference, text: reasons[reason] }))
     const issues = listed.map(
       ({ path, text }) =>
         ({ severity: 'error', code: 'business-rule', diagnostics: text, expression: [path] }) as const
@@ -76,7 +76,7 @@ export class ReferenceFailure extends Failure {
   }
 }
 
-function reasonOf (reference: string, path: string): ReferenceReason {
+function getReason (reference: string, path: string): ReferenceReason {
   if (/^urn:/i.test(reference)) return 'placeholder'
   if (isAbsolute(reference)) return /^https?:/i.test(reference) ? 'absolute' : 'form'
   return /^[A-Za-z]+\?/.test(reference) ? 'criteria' : path.endsWith('.fullUrl') ? 'relative' : 'unknown'
@@ -92,7 +92,7 @@ export const maxReferencedRecords = 10_000
  * The different records that links lead to.
  * @throws {Failure} VALIDATION_ERROR for more than {@link maxReferencedRecords}
  */
-export function recordsOf (links: readonly ReferenceSite[]): ReadonlySet<string> {
+export function collectRecords (links: readonly ReferenceSite[]): ReadonlySet<string> {
   const records = new Set(links.map(({ record }) => record).filter(record => record !== undefined))
   if (records.size <= maxReferencedRecords) return records
   const message = `Send less at once: a request can refer to at most ${maxReferencedRecords} different records.`
@@ -103,7 +103,7 @@ export function recordsOf (links: readonly ReferenceSite[]): ReadonlySet<string>
 }
 
 /** What a part of a resource refers to, as texts: what {@link ReferenceFailure.references} can be compared with. */
-export function referencesIn (part: FhirElement): readonly string[] {
+export function listReferences (part: FhirElement): readonly string[] {
   return collectReferences(part, []).map(({ reference }) => reference)
 }
 
@@ -162,7 +162,7 @@ function gather (value: unknown, walk: Walk): void {
     for (let at = 0; at < value.length; at++) step(at, value[at], walk)
   } else {
     const element = value as FhirElement
-    const inner = isResource(element, walk.steps) ? innerOf(element, walk) : innerOfEntry(element, walk)
+    const inner = isResource(element, walk.steps) ? withInnerReferences(element, walk) : withEntryBase(element, walk)
     const within = inner === walk.inner ? walk : { ...walk, inner }
     for (const key in element) {
       gatherLinks(element, key, within)
@@ -181,62 +181,62 @@ function step (to: string | number, value: unknown, walk: Walk): void {
 function gatherLinks (parent: FhirElement, key: string, walk: Walk): void {
   if (key === 'reference') {
     // HAPI reads a list of one text as that text; whatever is no element must be a reference.
-    for (const value of leavesOf(parent[key])) {
+    for (const value of collectLeaves(parent[key])) {
       if (isUriReference(parent, walk.steps) && isAbsolute(value)) noteUri(value, key, walk)
       else noteReference(value, walk)
     }
   } else if (uriElements.has(key)) {
-    for (const value of leavesOf(parent[key])) noteUri(value, key, walk)
+    for (const value of collectLeaves(parent[key])) noteUri(value, key, walk)
   }
 }
 
 function noteReference (value: unknown, { links, inner, steps }: Walk): void {
-  if (typeof value !== 'string') links.push({ path: pathOf(steps), reference: String(value), record: undefined })
-  else if (!isInner(value, inner)) links.push({ path: pathOf(steps), reference: value, record: recordOf(value) })
+  if (typeof value !== 'string') links.push({ path: formatPath(steps), reference: String(value), record: undefined })
+  else if (!isInner(value, inner)) links.push({ path: formatPath(steps), reference: value, record: parseRecord(value) })
 }
 
 function noteUri (value: unknown, key: string, { links, beneath, steps }: Walk): void {
   if (typeof value !== 'string') return
-  const record = uriTarget(value, beneath)
-  if (record !== 'harmless') links.push({ path: pathOf([...steps, key]), reference: value, record, isUri: true })
+  const record = findUriTarget(value, beneath)
+  if (record !== 'harmless') links.push({ path: formatPath([...steps, key]), reference: value, record, isUri: true })
 }
 
-function uriTarget (value: string, beneath: readonly string[]): string | undefined | 'harmless' {
+function findUriTarget (value: string, beneath: readonly string[]): string | undefined | 'harmless' {
   if (beneath.some(base => value.startsWith(base))) return undefined
   const typeEnd = value.indexOf('/')
   if (typeEnd < 0 || !resourceTypes.has(value.slice(0, typeEnd))) return 'harmless'
-  return canonicalRecordOf(value)
+  return parseCanonicalRecord(value)
 }
 
 /** Whether a reference, uri or canonical leads to a record that a tenant could own. */
 export function isRecordReference (reference: string): boolean {
-  return canonicalRecordOf(reference) !== undefined
+  return parseCanonicalRecord(reference) !== undefined
 }
 
 /** A canonical may have a version and a fragment. */
-const canonicalRecordOf = (canonical: string): string | undefined => recordOf(canonical.replace(/[|#].*$/s, ''))
+const parseCanonicalRecord = (canonical: string): string | undefined => parseRecord(canonical.replace(/[|#].*$/s, ''))
 
-function recordOf (reference: string): string | undefined {
+function parseRecord (reference: string): string | undefined {
   const [type, id, history, version, ...rest] = reference.split('/')
   const isVersioned = history === '_history' && isId(version) && rest.length === 0
   return isTenantType(type!) && isId(id) && (history === undefined || isVersioned) ? `${type}/${id}` : undefined
 }
 
 /** A key that is no FHIR name is a value from the client, which no message repeats. */
-function pathOf ([first, ...steps]: ReadonlyArray<string | number>): string {
+function formatPath ([first, ...steps]: ReadonlyArray<string | number>): string {
   return (
     String(first) +
     steps.map(step => (typeof step === 'number' ? `[${step}]` : `.${/^\w{1,64}$/.test(step) ? step : '*'}`)).join('')
   )
 }
 
-function leavesOf (value: unknown): unknown[] {
-  if (Array.isArray(value)) return value.flatMap(leavesOf)
+function collectLeaves (value: unknown): unknown[] {
+  if (Array.isArray(value)) return value.flatMap(collectLeaves)
   return isElement(value) || value === null || value === undefined ? [] : [value]
 }
 
 function isUriReference (parent: FhirElement, steps: Walk['steps']): boolean {
-  const name = elementAt(steps)
+  const name = getElementName(steps)
   return (
     (name !== undefined && uriReferenceParents.has(name)) ||
     (isResource(parent, steps) && parent.resourceType === 'DetectedIssue')
@@ -245,13 +245,13 @@ function isUriReference (parent: FhirElement, steps: Walk['steps']): boolean {
 
 /** Whether this is a whole resource: the outermost, or one where R4 has others within it. */
 function isResource ({ resourceType }: FhirElement, steps: Walk['steps']): boolean {
-  return typeof resourceType === 'string' && resourceHolders.has(elementAt(steps))
+  return typeof resourceType === 'string' && resourceHolders.has(getElementName(steps))
 }
 
 const resourceHolders: ReadonlySet<string | undefined> = new Set([undefined, 'contained', 'resource'])
 
 /** The name of the element that holds what the steps lead to; undefined for the outermost resource. */
-function elementAt ([, ...steps]: Walk['steps']): string | undefined {
+function getElementName ([, ...steps]: Walk['steps']): string | undefined {
   return steps.findLast(step => typeof step === 'string')
 }
 
@@ -271,24 +271,25 @@ function isInner (reference: string, { own, around, base }: Inner): boolean {
 }
 
 /** An entry of a stored Bundle: http://hl7.org/fhir/R4/bundle.html#references */
-function innerOfEntry ({ fullUrl }: FhirElement, { inner, steps }: Walk): Inner {
-  const base = elementAt(steps) === 'entry' ? baseOf(fullUrl) : undefined
+function withEntryBase ({ fullUrl }: FhirElement, { inner, steps }: Walk): Inner {
+  const base = getElementName(steps) === 'entry' ? parseBaseUrl(fullUrl) : undefined
   return base === undefined ? inner : { own: none, around: inner, base }
 }
 
 const none: ReadonlySet<string> = new Set()
 
 /** What is inner in a resource, with what is inner where it stands. */
-function innerOf ({ resourceType, contained, entry }: FhirElement, { inner: around, fhirBase, beneath }: Walk): Inner {
-  const ids = elementsOf(contained).map(({ id }) => id).filter(isId).map(id => `#${id}`)
+function withInnerReferences (
+  { resourceType, contained, entry }: FhirElement, { inner: around, fhirBase, beneath }: Walk
+): Inner {
+  const ids = filterElements(contained).map(({ id }) => id).filter(isId).map(id => `#${id}`)
   const urls =
     resourceType === 'Bundle'
-      ? elementsOf(entry)
+      ? filterElements(entry)
         .map(({ fullUrl }) => fullUrl)
         .filter(isName)
-        .filter(
-          url => !(fhirBase !== '' && url.startsWith(`${fhirBase}/`)) && !beneath.some(base => url.startsWith(base))
-        )
+        .filter(url => fhirBase === '' || !url.startsWith(`${fhirBase}/`))
+        .filter(url => !beneath.some(base => url.startsWith(base)))
       : []
   return ids.length + urls.length === 0 ? around : { own: new Set([...ids, ...urls]), around }
 }
@@ -296,4 +297,4 @@ function innerOf ({ resourceType, contained, entry }: FhirElement, { inner: arou
 /** HAPI takes a reference of another form, such as `resource:0`, for an id and alters it. */
 const isName = (url: unknown): url is string => typeof url === 'string' && /^(?:urn|https?):/i.test(url)
 
-const elementsOf = (list: unknown): readonly FhirElement[] => Array.isArray(list) ? list.filter(isElement) : []
+const filterElements = (list: unknown): readonly FhirElement[] => Array.isArray(list) ? list.filter(isElement) : []

@@ -1,15 +1,15 @@
 import type { Issue, Referrer, Referrers } from '../../envelope/failures.js'
-import { referenceParametersTo, widestParameters } from '../../mappings/r4/search-parameters.js'
+import { listReferenceParametersTo, selectWidestParameters } from '../../mappings/r4/search-parameters.js'
 import type { StoredResource } from '../../mappings/fhir.js'
-import { chunksOf } from '../../json/chunks.js'
+import { splitIntoChunks } from '../../json/chunks.js'
 import { toReference } from '../access.js'
 import { getCapabilities, hasSearchParameter } from '../capabilities.js'
-import { matchesOf, searchTogether } from '../reads/fetch-owned.js'
+import { parseMatches, searchInBatch } from '../reads/fetch-owned.js'
 import { isTenantType, resourceTypes } from '../../fhir/resource-types.js'
-import { identityElements, restrict } from '../restrict.js'
+import { getIdentityElements, restrict } from '../restrict.js'
 import { sendRequest, verifyAndRememberOwned, type TenantContext } from '../tenant-context.js'
 import { collectReferences } from './references.js'
-import { includedElements } from '../reads/includes.js'
+import { getIncludedElements } from '../reads/includes.js'
 import { reportForeign } from '../reads/own-matches.js'
 
 const maxListed = 100
@@ -27,12 +27,12 @@ const searchesPerBatch = 50
  */
 export async function findReferrers (context: TenantContext, target: string): Promise<Referrers> {
   const graph = new ReferrerGraph(target)
-  const parameters = await parametersInUse(context)
+  const parameters = await fetchParametersInUse(context)
   let level: readonly string[] = [target]
   for (let depth = 0; level.length > 0 && depth < maxLevels; depth++) {
     level = await findLevel(context, { graph, parameters, level })
   }
-  return graph.inOrder()
+  return graph.toDeletionOrder()
 }
 
 /** The same as issues; none where no record is found. */
@@ -71,7 +71,7 @@ class ReferrerGraph {
     this.#open.add(record)
   }
 
-  inOrder (): Referrers {
+  toDeletionOrder (): Referrers {
     const ordered: string[] = []
     const done = new Set<string>()
     const waiting = new Set([...this.#referrers.keys()].filter(record => record !== this.target))
@@ -108,31 +108,31 @@ interface LeadingParameter {
 }
 
 /** The search parameters that follow references from types of which the tenant has records. */
-async function parametersInUse (context: TenantContext): Promise<readonly LeadingParameter[]> {
+async function fetchParametersInUse (context: TenantContext): Promise<readonly LeadingParameter[]> {
   const stated = await getCapabilities(context.backend, request => sendRequest(context, request))
   // A stored Bundle refers to nothing: it holds records, of which a search would fetch all.
   const types = stated.types.filter(type => isTenantType(type) && type !== 'Bundle')
   const requests = types.map(type =>
-    restrict({ type, parameters: [], count: 1, total: 'none', shape: identityElements(type) }, context.tenant)
+    restrict({ type, parameters: [], count: 1, total: 'none', shape: getIdentityElements(type) }, context.tenant)
   )
   const matches = await searchAll(context, requests, 1)
   return types
-    .filter((type, at) => ownAmong(context, type, matches[at]!).length > 0)
-    .flatMap(from => leadingParameters(from).filter(({ name }) => hasSearchParameter(stated, from, name)))
+    .filter((type, at) => filterOwnMatches(context, type, matches[at]!).length > 0)
+    .flatMap(from => getLeadingParameters(from).filter(({ name }) => hasSearchParameter(stated, from, name)))
 }
 
 const leading = new Map<string, readonly LeadingParameter[]>()
 
-function leadingParameters (from: string): readonly LeadingParameter[] {
+function getLeadingParameters (from: string): readonly LeadingParameter[] {
   const known = leading.get(from)
   if (known !== undefined) return known
-  const targetsOf = new Map<string, Set<string>>()
+  const targetsByName = new Map<string, Set<string>>()
   for (const type of [...resourceTypes].filter(isTenantType)) {
-    for (const name of widestParameters(from, referenceParametersTo(from, type))) {
-      targetsOf.set(name, (targetsOf.get(name) ?? new Set()).add(type))
+    for (const name of selectWidestParameters(from, listReferenceParametersTo(from, type))) {
+      targetsByName.set(name, (targetsByName.get(name) ?? new Set()).add(type))
     }
   }
-  const parameters = [...targetsOf].map(([name, targets]) => ({ from, name, targets }))
+  const parameters = [...targetsByName].map(([name, targets]) => ({ from, name, targets }))
   leading.set(from, parameters)
   return parameters
 }
@@ -147,10 +147,10 @@ interface Level {
 async function findLevel (context: TenantContext, { graph, parameters, level }: Level): Promise<readonly string[]> {
   const searches = parameters.flatMap(parameter => {
     const records = level.filter(record => parameter.targets.has(record.split('/', 1)[0]!))
-    return chunksOf(records, recordsPerSearch).map(chunk => ({ parameter, records: chunk }))
+    return splitIntoChunks(records, recordsPerSearch).map(chunk => ({ parameter, records: chunk }))
   })
   const requests = searches.map(({ parameter: { from, name }, records }) => {
-    const shape = identityElements(from, includedElements(from, name))
+    const shape = getIdentityElements(from, getIncludedElements(from, name))
     const parameters = [[name, records.join(',')]] as const
     return restrict({ type: from, parameters, count: maxPerLevel, total: 'none', shape }, context.tenant)
   })
@@ -159,7 +159,7 @@ async function findLevel (context: TenantContext, { graph, parameters, level }: 
   for (const [at, { parameter: { from }, records }] of searches.entries()) {
     const found = responses[at]!
     if (found.length >= maxPerLevel) for (const record of records) graph.open(record)
-    for (const match of ownAmong(context, from, found)) {
+    for (const match of filterOwnMatches(context, from, found)) {
       const referrer = toReference(match)
       const named = new Set(collectReferences(match, [context.backend.baseUrl]).map(({ record }) => record))
       for (const record of records.filter(record => named.has(record) && record !== referrer)) {
@@ -185,13 +185,13 @@ async function searchAll (
   maxMatches: number
 ): Promise<ReadonlyArray<readonly unknown[]>> {
   const matches: Array<readonly unknown[]> = []
-  for (const batch of chunksOf(requests, searchesPerBatch)) {
-    matches.push(...(await searchTogether(context, batch, maxMatches)).map(matchesOf))
+  for (const batch of splitIntoChunks(requests, searchesPerBatch)) {
+    matches.push(...(await searchInBatch(context, batch, maxMatches)).map(parseMatches))
   }
   return matches
 }
 
-function ownAmong (context: TenantContext, type: string, matches: readonly unknown[]): StoredResource[] {
+function filterOwnMatches (context: TenantContext, type: string, matches: readonly unknown[]): StoredResource[] {
   reportForeign(context, type, matches)
   return matches
     .map(match => verifyAndRememberOwned(context, match, { type }))

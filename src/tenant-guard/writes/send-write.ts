@@ -1,6 +1,6 @@
 import type { BackendRequest, BackendResponse } from '../../backends/backend.js'
 import type { MadeChange, OpenChange, PlannedChange } from '../../events/intent.js'
-import { versionOfTag } from '../../envelope/preconditions.js'
+import { parseEntityTag } from '../../envelope/preconditions.js'
 import { isId } from '../../fhir/names.js'
 import { sendUnrecorded, type TenantContext } from '../tenant-context.js'
 import { parseLocation } from './stored-resource.js'
@@ -28,23 +28,23 @@ export async function sendWrite (
     open.unknown()
     throw error
   })
-  await conclude(open, response, { request, changes })
+  await recordOutcome(open, response, { request, changes })
   return response
 }
 
-async function conclude (
+async function recordOutcome (
   open: OpenChange,
   response: BackendResponse,
   { request: { path }, changes }: WriteRequest
 ): Promise<void> {
   if (response.status >= 400) return response.status === 501 ? open.unknown() : open.refused()
-  const made = path === '' ? madeByTransaction(response, changes) : [madeBy(changes[0]!, singleOf(response))]
+  const made = path === '' ? toTransactionChanges(response, changes) : [toMadeChange(changes[0]!, toSingleOutcome(response))]
   if (made === undefined || made.includes('unknown')) return open.unknown()
   await open.made(made as ReadonlyArray<MadeChange | undefined>)
 }
 
 /** What a response says of one write. */
-interface Said {
+interface WriteOutcome {
   readonly status: number
   readonly location: unknown
   readonly etag: unknown
@@ -53,49 +53,49 @@ interface Said {
 }
 
 /** The change that a write made; undefined if it changed nothing. */
-function madeBy (planned: PlannedChange, said: Said): MadeChange | 'unknown' | undefined {
+function toMadeChange (planned: PlannedChange, outcome: WriteOutcome): MadeChange | 'unknown' | undefined {
   const { kind, type, id, before } = planned
-  const { status } = said
-  if (kind === 'deleted') return { kind, type, id: id!, version: versionOf(said.etag) }
+  const { status } = outcome
+  if (kind === 'deleted') return { kind, type, id: id!, version: parseVersion(outcome.etag) }
   // A conditional create that found a record: it stays as it was.
   if (kind === 'created' && id === undefined && status === 200) return undefined
   if (status !== 200 && status !== 201) return 'unknown'
-  const known = parseLocation(said.location, { type, id })
-  const version = known?.version ?? versionOf(said.etag)
+  const known = parseLocation(outcome.location, { type, id })
+  const version = known?.version ?? parseVersion(outcome.etag)
   const found = (id ?? known?.id) !== undefined && version !== undefined
     ? { id: (id ?? known?.id)!, version }
-    : identityIn(said.record(), { type, id })
+    : parseIdentity(outcome.record(), { type, id })
   const made = { id: id ?? known?.id ?? found?.id, version: version ?? found?.version }
   if (made.id === undefined) return 'unknown'
   if (made.version !== undefined && made.version === before) return undefined
   return { kind: status === 201 ? 'created' : 'updated', type, id: made.id, version: made.version }
 }
 
-function singleOf ({ status, headers, body }: BackendResponse): Said {
+function toSingleOutcome ({ status, headers, body }: BackendResponse): WriteOutcome {
   return {
     status,
     location: headers.location ?? headers['content-location'],
     etag: headers.etag,
-    record: () => parsed(body)
+    record: () => parseJsonOrUndefined(body)
   }
 }
 
 /** Undefined if the response is not one about these entries. */
-function madeByTransaction (
+function toTransactionChanges (
   { status, body }: BackendResponse,
   changes: readonly PlannedChange[]
 ): ReadonlyArray<MadeChange | 'unknown' | undefined> | undefined {
-  const { entry } = (status === 200 ? parsed(body) ?? {} : {}) as { readonly entry?: unknown }
+  const { entry } = (status === 200 ? parseJsonOrUndefined(body) ?? {} : {}) as { readonly entry?: unknown }
   if (!Array.isArray(entry) || entry.length !== changes.length) return undefined
   return changes.map((change, at) => {
     const { resource, response = {} } = (entry[at] ?? {}) as Partial<Record<'resource' | 'response', unknown>>
     const { status, location, etag } = Object(response) as Record<string, unknown>
-    return madeBy(change, { status: Number.parseInt(String(status), 10), location, etag, record: () => resource })
+    return toMadeChange(change, { status: Number.parseInt(String(status), 10), location, etag, record: () => resource })
   })
 }
 
 /** JSON whose numbers do not matter. Undefined if it is not JSON. */
-function parsed (body: string): unknown {
+function parseJsonOrUndefined (body: string): unknown {
   try {
     return JSON.parse(body)
   } catch {
@@ -103,7 +103,7 @@ function parsed (body: string): unknown {
   }
 }
 
-function identityIn (
+function parseIdentity (
   record: unknown,
   expected: { readonly type: string; readonly id: string | undefined }
 ): { readonly id: string; readonly version?: string } | undefined {
@@ -114,8 +114,8 @@ function identityIn (
 }
 
 /** The version in an entity tag, if it is no step in a path. */
-function versionOf (etag: unknown): string | undefined {
-  const version = versionOfTag(String(etag))
+function parseVersion (etag: unknown): string | undefined {
+  const version = parseEntityTag(String(etag))
   return isId(version) ? version : undefined
 }
 

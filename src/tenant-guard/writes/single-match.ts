@@ -1,8 +1,8 @@
 import { Failure } from '../../envelope/failures.js'
 import type { StoredResource } from '../../mappings/fhir.js'
-import { sendRequest, failureCause, verifyAndRememberOwned, type TenantContext } from '../tenant-context.js'
+import { sendRequest, toFailureCause, verifyAndRememberOwned, type TenantContext } from '../tenant-context.js'
 import type { Criteria } from '../interaction.js'
-import { identityElements, singlePage, restrict, strictHandling } from '../restrict.js'
+import { getIdentityElements, toSinglePageCacheControl, restrict, strictHandling } from '../restrict.js'
 import { requireMutable } from '../policy.js'
 import { countForeignIn, searchOwn } from '../reads/own-matches.js'
 import { requireBundle, type BackendBundle } from '../reads/backend-bundle.js'
@@ -22,7 +22,7 @@ export async function findSingleMatch (
   const found = await searchOwn(context, {
     type,
     parameters,
-    run: all => fewMatches(context, { type, parameters: all }),
+    run: all => searchMatches(context, { type, parameters: all }),
     countForeign: ({ matches }) => countForeignIn(context, type, matches),
     isComplete: ({ matches }) => matches.length < maxMatches
   })
@@ -33,19 +33,19 @@ export async function findSingleMatch (
   return own[0]
 }
 
-async function fewMatches (context: TenantContext, { type, parameters }: Criteria): Promise<BackendBundle> {
+async function searchMatches (context: TenantContext, { type, parameters }: Criteria): Promise<BackendBundle> {
   const search = restrict(
-    { type, parameters, count: maxMatches, total: 'none', shape: identityElements(type) },
+    { type, parameters, count: maxMatches, total: 'none', shape: getIdentityElements(type) },
     context.tenant
   )
   const response = await sendRequest(context, {
     ...search,
-    headers: { 'cache-control': singlePage(maxMatches), ...strictHandling }
+    headers: { 'cache-control': toSinglePageCacheControl(maxMatches), ...strictHandling }
   })
   if ([400, 405, 422].includes(response.status)) {
     throw new Failure('BAD_REQUEST', {
       message: 'The datastore does not take these criteria.',
-      cause: failureCause(response)
+      cause: toFailureCause(response)
     })
   }
   return requireBundle(response, 'a search by criteria was not answered')

@@ -1,7 +1,7 @@
 import { Failure } from '../../envelope/failures.js'
 import { ExactNumber, mapJson } from '../../json/json.js'
-import { createdUrl, creationTimeOf, type FhirElement, type FhirResource, type Meta } from '../../mappings/fhir.js'
-import { checkStructure, newFaults, padLists } from '../../mappings/r4/structure.js'
+import { createdUrl, getCreationTime, type FhirElement, type FhirResource, type Meta } from '../../mappings/fhir.js'
+import { checkStructure, filterNewFaults, padLists } from '../../mappings/r4/structure.js'
 import { isTenantSystem, type Tenant } from '../tenant.js'
 import { requireStorableBundle } from './stored-bundle.js'
 
@@ -19,16 +19,16 @@ export function tagForTenant (resource: FhirResource, tenant: Tenant, before?: F
   const stamped = {
     resourceType,
     ...(id !== undefined && { id }),
-    meta: withCreationTime(stampedMeta(meta, tenant), before),
+    meta: withCreationTime(tagMeta(meta, tenant), before),
     ...withoutTag(elements, tenant)
   }
   const { faults, hasLongExtras } = checkStructure(stamped)
-  const issues = faults.length === 0 || before === undefined ? faults : newFaults(faults, { resource, before })
+  const issues = faults.length === 0 || before === undefined ? faults : filterNewFaults(faults, { resource, before })
   if (issues.length > 0) throw new Failure('VALIDATION_ERROR', { issues })
   return hasLongExtras ? padLists(stamped) : stamped
 }
 
-function stampedMeta (received: unknown, tenant: Tenant): Meta {
+function tagMeta (received: unknown, tenant: Tenant): Meta {
   const {
     versionId,
     lastUpdated,
@@ -39,11 +39,13 @@ function stampedMeta (received: unknown, tenant: Tenant): Meta {
     tag = [],
     security = [],
     ...meta
-  } = metaWithoutTag(received, tenant)
-  const labels = (security as FhirElement[]).map(label => hasSystem(label) ? withoutServerMeta(label) : refuseLabel())
+  } = removeTagFromMeta(received, tenant)
+  const labels = (security as FhirElement[]).map(label => hasSystem(label) ? withoutServerMeta(label) : rejectLabel())
   const tags = tag
     .filter(hasSystem)
-    .map(coding => (coding.system === idempotencyTagSystem(tenant) ? bareMark(coding) : withoutServerMeta(coding)))
+    .map(coding =>
+      coding.system === getIdempotencyTagSystem(tenant) ? cleanIdempotencyTag(coding) : withoutServerMeta(coding)
+    )
   return {
     ...meta,
     ...(labels.length > 0 && { security: labels }),
@@ -53,7 +55,7 @@ function stampedMeta (received: unknown, tenant: Tenant): Meta {
 
 /** The meta of a change with the time of creation, where the stored record says it. */
 function withCreationTime (meta: Meta, before: FhirResource | undefined): Meta {
-  const valueInstant = before && creationTimeOf(before)
+  const valueInstant = before && getCreationTime(before)
   const { extension = [] } = meta
   // The check of the structure refuses what is no list.
   if (valueInstant === undefined || !Array.isArray(extension)) return meta
@@ -67,7 +69,7 @@ function hasSystem ({ system }: { readonly system?: unknown }): boolean {
 }
 
 /** A security label says who may see a record, so it is not left out like a tag. */
-function refuseLabel (): never {
+function rejectLabel (): never {
   throw invalidMeta('Each label in meta.security needs a system.')
 }
 
@@ -88,7 +90,7 @@ function withoutServerMeta ({
 }
 
 /** The display of a mark is the time that {@link withIdempotencyTag} set. */
-function bareMark (coding: FhirElement): FhirElement {
+function cleanIdempotencyTag (coding: FhirElement): FhirElement {
   const { display } = coding
   return {
     ...withoutServerMeta(coding),
@@ -97,7 +99,7 @@ function bareMark (coding: FhirElement): FhirElement {
 }
 
 /** The system of the tags that identify an earlier create; always next to the tenant's tag. */
-export const idempotencyTagSystem = ({ system }: Tenant): string => `${system}:idempotency`
+export const getIdempotencyTagSystem = ({ system }: Tenant): string => `${system}:idempotency`
 
 /**
  * A stamped resource with this mark, or none, in place of any that it came with: two records with one mark would be
@@ -106,23 +108,29 @@ export const idempotencyTagSystem = ({ system }: Tenant): string => `${system}:i
 export function withIdempotencyTag (
   resource: FhirResource,
   tenant: Tenant,
-  mark?: { readonly code: string; readonly seenAt: Date }
+  idempotencyTag?: { readonly code: string; readonly seenAt: Date }
 ): FhirResource {
   const tags = resource.meta?.tag ?? []
-  const others = tags.filter(({ system }) => system !== idempotencyTagSystem(tenant))
-  if (mark === undefined && others.length === tags.length) return resource
-  const marks =
-    mark === undefined
+  const others = tags.filter(({ system }) => system !== getIdempotencyTagSystem(tenant))
+  if (idempotencyTag === undefined && others.length === tags.length) return resource
+  const newTags =
+    idempotencyTag === undefined
       ? []
-      : [{ system: idempotencyTagSystem(tenant), code: mark.code, display: mark.seenAt.toISOString() }]
-  return { ...resource, meta: { ...resource.meta, tag: [...others, ...marks] } }
+      : [
+          {
+            system: getIdempotencyTagSystem(tenant),
+            code: idempotencyTag.code,
+            display: idempotencyTag.seenAt.toISOString()
+          }
+        ]
+  return { ...resource, meta: { ...resource.meta, tag: [...others, ...newTags] } }
 }
 
 /** Any part of a resource, with each `meta` in it cleaned; the same object when there was nothing to clean. */
 function withoutTag<T> (value: T, tenant: Tenant): T {
   return mapJson(value, (item, name) => {
-    if (name === 'meta') return withoutEmptied(metaWithoutTag(item, tenant), item)
-    if (isObject(item)) refuseServerExtension(item.url)
+    if (name === 'meta') return withoutEmptied(removeTagFromMeta(item, tenant), item)
+    if (isObject(item)) rejectServerExtension(item.url)
     return item
   })
 }
@@ -135,7 +143,7 @@ function withoutEmptied (meta: Meta, before: unknown): Meta | undefined {
 /** Extensions by which HAPI and Smile CDR record where content lies and to which partition a record belongs. */
 const serverExtension = /^\s*https?:\/\/(?:\w+\.)*(?:hapifhir\.io|smilecdr\.com)(?:[/:?#]|\s*$)/i
 
-function refuseServerExtension (url: unknown): void {
+function rejectServerExtension (url: unknown): void {
   if (typeof url !== 'string' || !serverExtension.test(url)) return
   const diagnostics = 'An extension here is the datastore\'s own; leave it out.'
   throw new Failure('VALIDATION_ERROR', {
@@ -144,23 +152,23 @@ function refuseServerExtension (url: unknown): void {
   })
 }
 
-function metaWithoutTag (meta: unknown, tenant: Tenant): Meta {
-  if (!isObject(meta) || '_tag' in meta || '_security' in meta) throw unclear()
+function removeTagFromMeta (meta: unknown, tenant: Tenant): Meta {
+  if (!isObject(meta) || '_tag' in meta || '_security' in meta) throw unclearMeta()
   withoutTag(Object.values(meta), tenant)
-  const tag = labelsWithoutTag(meta.tag, tenant)
-  const security = labelsWithoutTag(meta.security, tenant)
+  const tag = removeTagFromLabels(meta.tag, tenant)
+  const security = removeTagFromLabels(meta.security, tenant)
   if (tag === meta.tag && security === meta.security) return meta
   const { tag: _, security: __, ...others } = meta
   return { ...others, ...isFilled(security) && { security }, ...isFilled(tag) && { tag } }
 }
 
-function labelsWithoutTag (labels: unknown, tenant: Tenant): FhirElement[] | undefined {
+function removeTagFromLabels (labels: unknown, tenant: Tenant): FhirElement[] | undefined {
   if (labels === undefined) return undefined
   // HAPI reads an object where a list belongs, and a list where a text belongs, as if it were right.
   if (
     !Array.isArray(labels) ||
     !labels.every(label => isObject(label) && ['string', 'undefined'].includes(typeof label.system))
-  ) { throw unclear() }
+  ) { throw unclearMeta() }
   const remainingTags = labels.filter(label => !isTenantSystem(label.system, tenant))
   return remainingTags.length === labels.length ? labels : remainingTags
 }
@@ -174,7 +182,7 @@ function isObject (value: unknown): value is FhirElement {
   return value !== null && typeof value === 'object' && !Array.isArray(value) && !(value instanceof ExactNumber)
 }
 
-function unclear (): Failure {
+function unclearMeta (): Failure {
   return invalidMeta('meta must be an object whose tag and security are lists of codings.')
 }
 

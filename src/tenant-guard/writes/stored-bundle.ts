@@ -21,7 +21,7 @@ export function requireStorableBundle ({ resourceType, type, entry }: FhirResour
           'business-rule'
         )
       ]
-    : (Array.isArray(entry) ? entry : []).flatMap(alteredId)
+    : (Array.isArray(entry) ? entry : []).flatMap(checkEntryId)
   if (issues.length > 0) throw new Failure('VALIDATION_ERROR', { issues })
 }
 
@@ -29,15 +29,15 @@ export function requireStorableBundle ({ resourceType, type, entry }: FhirResour
  * HAPI reads the id of an entry's resource out of the fullUrl. It drops an id with which a URN ends, and adds one where
  * another fullUrl has it: either changes what a signature of the document covers.
  */
-function alteredId (entry: unknown, at: number): Issue[] {
+function checkEntryId (entry: unknown, at: number): Issue[] {
   const { fullUrl, resource } = isElement(entry) ? entry : {} as FhirElement
   if (!isElement(resource) || typeof fullUrl !== 'string') return []
-  const message = alteration(fullUrl, resource.id)
+  const message = describeIdAlteration(fullUrl, resource.id)
   return message === undefined ? [] : [fieldIssue(`Bundle.entry[${at}].resource.id`, message, 'business-rule')]
 }
 
 /** @returns undefined where the datastore leaves the id as it is */
-function alteration (fullUrl: string, id: unknown): string | undefined {
+function describeIdAlteration (fullUrl: string, id: unknown): string | undefined {
   if (id !== undefined) {
     return fullUrl.startsWith('urn:') && fullUrl.endsWith(`:${String(id)}`)
       ? 'leave out the id, which fullUrl has already: the datastore would drop it'

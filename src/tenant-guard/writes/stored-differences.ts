@@ -1,7 +1,7 @@
 import { fieldIssue, maxIssues, type Issue } from '../../envelope/failures.js'
 import { ExactNumber, isNumber } from '../../json/json.js'
 import type { FhirElement, FhirResource, StoredResource } from '../../mappings/fhir.js'
-import { elementDefinitions } from '../../mappings/r4/elements.js'
+import { findElementDefinitions } from '../../mappings/r4/elements.js'
 import { printPath, type Step } from '../../mappings/r4/walk.js'
 import type { TenantContext } from '../tenant-context.js'
 
@@ -76,16 +76,16 @@ export function findStoredDifferences (
 function compareMeta (sent: FhirElement, stored: FhirElement, walk: Walk): void {
   const { versionId, lastUpdated, source, profile, security, tag, ...content } = sent
   for (const name in content) compareMember(name, [content, stored], walk)
-  const profiles = new Set(listOf(stored.profile))
-  if (!listOf(profile).every(url => profiles.has(url))) report(walk, 'profile')
+  const profiles = new Set(toList(stored.profile))
+  if (!toList(profile).every(url => profiles.has(url))) report(walk, 'profile')
   for (const [name, labels] of [['security', security], ['tag', tag]] as const) {
-    const labelsStored = new Set(listOf(stored[name]).map(keyOfLabel))
-    if (!listOf(labels).every(label => labelsStored.has(keyOfLabel(label)))) report(walk, name)
+    const labelsStored = new Set(toList(stored[name]).map(toLabelKey))
+    if (!toList(labels).every(label => labelsStored.has(toLabelKey(label)))) report(walk, name)
   }
 }
 
-const listOf = (value: unknown): readonly unknown[] => Array.isArray(value) ? value : []
-const keyOfLabel = (label: unknown): string =>
+const toList = (value: unknown): readonly unknown[] => Array.isArray(value) ? value : []
+const toLabelKey = (label: unknown): string =>
   JSON.stringify([(label as FhirElement).system, (label as FhirElement).code])
 
 function compare (sent: unknown, stored: unknown, walk: Walk): void {
@@ -115,7 +115,7 @@ function compareMember (name: string, [sent, stored]: readonly [FhirElement, Fhi
 /** One is a list. Nulls at its end, and a list of nothing else, stand for nothing. */
 function compareLists (sent: unknown, stored: unknown, walk: Walk): void {
   if ((!Array.isArray(sent) && !isNothing(sent)) || (!Array.isArray(stored) && !isNothing(stored))) return report(walk)
-  const [one, other] = [listOf(sent), listOf(stored)]
+  const [one, other] = [toList(sent), toList(stored)]
   for (let at = 0; at < Math.max(one.length, other.length); at++) {
     walk.steps.push(at)
     compare(one[at] ?? undefined, other[at] ?? undefined, walk)
@@ -132,17 +132,17 @@ function isAddedByServer (name: string, { sent, steps: [list, at, ...below] }: W
 
 function isSameValue (sent: unknown, stored: unknown, walk: Walk): boolean {
   if (isNothing(sent)) return isNothing(stored)
-  if (isNumber(sent) && isNumber(stored)) return numberKey(String(sent)) === numberKey(String(stored))
+  if (isNumber(sent) && isNumber(stored)) return toNumberKey(String(sent)) === toNumberKey(String(stored))
   if (typeof sent !== 'string' || typeof stored !== 'string') return false
   const meant = walk.placeholders?.get(sent) ?? sent
   if (stored === meant || (walk.baseUrl !== undefined && stored === `${walk.baseUrl}/${meant}`)) return true
-  const type = typeAt(walk)
+  const type = findElementType(walk)
   if (type === 'base64Binary') return sent.replaceAll(/\s/g, '') === stored.replaceAll(/\s/g, '')
   return type === 'xhtml' && isSameNarrative(sent, stored)
 }
 
 /** A decimal by its digits and the place of its point, whatever its notation: `12.0e1` has the key of `120`. */
-function numberKey (text: string): string {
+function toNumberKey (text: string): string {
   const [, sign = '', full = '', fraction = '', exponent = '0'] =
     /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([-+]?\d+))?$/.exec(text) ?? []
   const digits = `${full}${fraction}`.replace(/^0+(?=\d)/, '')
@@ -154,7 +154,7 @@ function numberKey (text: string): string {
  * The R4 type of the element where the walk is; undefined where R4 has none. It is looked up only for texts that
  * differ.
  */
-function typeAt ({ sent, steps }: Walk): string | undefined {
+function findElementType ({ sent, steps }: Walk): string | undefined {
   let [type, value]: [string | undefined, unknown] = [sent.resourceType, sent]
   for (const step of steps) {
     value = (value as FhirElement | undefined)?.[step]
@@ -162,7 +162,7 @@ function typeAt ({ sent, steps }: Walk): string | undefined {
       if (type === 'Resource') type = (value as FhirResource).resourceType
       continue
     }
-    type = step.startsWith('_') ? 'Element' : elementDefinitions(type ?? '')?.get(step)?.type
+    type = step.startsWith('_') ? 'Element' : findElementDefinitions(type ?? '')?.get(step)?.type
     if (type === 'Resource' && isObject(value)) type = (value as FhirResource).resourceType
   }
   return type
@@ -182,17 +182,17 @@ function normalizeNarrative (text: string): string {
     .replace(/^\s*<\?xml[^<>]*\?>/, '')
     .replaceAll(/\sxmlns(?::[\w.-]+)?\s*=\s*(?:"[^"<>]*"|'[^'<>]*')/g, '')
     .replaceAll(/<(\/?)[\w.-]+:/g, '<$1')
-    .replaceAll(/<[^<>]*>/g, tag => (tag.endsWith('/>') ? `${tag.slice(0, -2)}></${nameOfTag(tag)}>` : tag))
-    .replaceAll(/&(?:#x([\da-f]{1,6})|#(\d{1,7})|(\w+));/gi, (_, hex, decimal, name) => characterOf(hex, decimal, name))
+    .replaceAll(/<[^<>]*>/g, tag => (tag.endsWith('/>') ? `${tag.slice(0, -2)}></${getTagName(tag)}>` : tag))
+    .replaceAll(/&(?:#x([\da-f]{1,6})|#(\d{1,7})|(\w+));/gi, (_, hex, decimal, name) => decodeEntity(hex, decimal, name))
     .replaceAll(/'/g, '"')
     .replaceAll(/\s+|[\u0080-\uFFFF]/g, text => /\s/.test(text) ? '' : '*')
 }
 
-const nameOfTag = (tag: string): string => /^<([\w.-]*)/.exec(tag)![1]!
+const getTagName = (tag: string): string => /^<([\w.-]*)/.exec(tag)![1]!
 
 const entities: Readonly<Record<string, string>> = { lt: '<', gt: '>', amp: '&', quot: '"', apos: '"', nbsp: ' ' }
 
-function characterOf (hex: string | undefined, decimal: string | undefined, name: string): string {
+function decodeEntity (hex: string | undefined, decimal: string | undefined, name: string): string {
   const code = hex !== undefined ? Number.parseInt(hex, 16) : Number(decimal)
   // Other names stand for one character each, and the printer has any of them as it likes.
   return Number.isNaN(code) ? entities[name] ?? '\u{FFFD}' : String.fromCodePoint(Math.min(code, 0x10FFFF))

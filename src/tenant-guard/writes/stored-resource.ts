@@ -20,24 +20,24 @@ export async function withStoredResource (
   response: BackendResponse,
   expected: ExpectedRecord
 ): Promise<StoredResponse> {
-  if ((response.status !== 200 && response.status !== 201) || !isWithout(response.body)) return response
+  if ((response.status !== 200 && response.status !== 201) || !isWithoutRecord(response.body)) return response
   const { location, 'content-location': contentLocation } = response.headers
-  const place =
+  const parsedLocation =
     parseLocation(location, expected) ??
     parseLocation(contentLocation, expected) ??
     (expected.id === undefined ? undefined : { id: expected.id })
-  if (place === undefined) return response
-  const path = `${expected.type}/${place.id}`
+  if (parsedLocation === undefined) return response
+  const path = `${expected.type}/${parsedLocation.id}`
   const version =
-    place.version === undefined
+    parsedLocation.version === undefined
       ? undefined
-      : await sendRequest(context, { method: 'GET', path: `${path}/_history/${place.version}` })
+      : await sendRequest(context, { method: 'GET', path: `${path}/_history/${parsedLocation.version}` })
   if (version?.status === 200) return { ...response, body: version.body }
   const read = await sendRequest(context, { method: 'GET', path })
   return read.status === 200 ? { ...response, body: read.body, isLatest: true } : response
 }
 
-function isWithout (body: string): boolean {
+function isWithoutRecord (body: string): boolean {
   return body === '' || /^\s*\{\s*"resourceType"\s*:\s*"OperationOutcome"/.test(body)
 }
 

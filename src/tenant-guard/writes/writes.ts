@@ -1,10 +1,10 @@
 import type { BackendResponse } from '../../backends/backend.js'
 import { Failure, type Issue } from '../../envelope/failures.js'
-import { entityTag } from '../../envelope/preconditions.js'
+import { toEntityTag } from '../../envelope/preconditions.js'
 import { printJson } from '../../json/json.js'
 import type { FhirResource, StoredResource } from '../../mappings/fhir.js'
 import {
-  failureCause, jsonOf, notFound, verifyAndRememberOwned, ownershipScope, reportIncident, unexpectedResponse,
+  toFailureCause, parseJson, notFound, verifyAndRememberOwned, getOwnershipScope, reportIncident, unexpectedResponse,
   type TenantContext, type Incident
 } from '../tenant-context.js'
 import type { Create, Delete, Update } from '../interaction.js'
@@ -14,7 +14,7 @@ import { findReferrers, toIssues } from './referrers.js'
 import { warnAboutDifferences } from './stored-differences.js'
 import { withStoredResource, type StoredResponse } from './stored-resource.js'
 import { rejection, sendWrite } from './send-write.js'
-import { collectReferences, ReferenceFailure, recordsOf } from './references.js'
+import { collectReferences, ReferenceFailure, collectRecords } from './references.js'
 import { isId } from '../../fhir/names.js'
 import { withIdempotencyTag, tagForTenant } from './stamp.js'
 
@@ -36,7 +36,7 @@ export async function create (context: TenantContext, { type, resource }: Omit<C
   const checked = await createRequest(context, { type, resource })
   const response = await sendCreate(context, { type, resource: checked.resource })
   if (response.status === 201) return toWritten(context, response, { kind: 'create', type, sent: checked.resource })
-  throw await notCreated(context, response, checked)
+  throw await toCreateFailure(context, response, checked)
 }
 
 /**
@@ -61,12 +61,12 @@ export async function sendCreate (
 export async function createRequest (
   context: TenantContext,
   { type, resource }: Omit<Create, 'kind'>,
-  mark?: Parameters<typeof withIdempotencyTag>[2]
+  idempotencyTag?: Parameters<typeof withIdempotencyTag>[2]
 ): Promise<Checked> {
   const { id: _, ...content } = resource
   return await requireOwnReferences(
     context,
-    withIdempotencyTag(stamped(context, type, content as FhirResource), context.tenant, mark)
+    withIdempotencyTag(tagResource(context, type, content as FhirResource), context.tenant, idempotencyTag)
   )
 }
 
@@ -74,12 +74,12 @@ const notCreatedText =
   'The datastore did not create the record: another write came in between, or it cannot index a value, such as a number of more than 17 digits. Send it once more; if that fails too, change the value.'
 
 /** Why a create was not performed. */
-export async function notCreated (
+export async function toCreateFailure (
   context: TenantContext,
   response: BackendResponse,
   checked: Checked
 ): Promise<Failure> {
-  if ([400, 409, 412, 422].includes(response.status)) return await refusal(context, response, checked)
+  if ([400, 409, 412, 422].includes(response.status)) return await toWriteFailure(context, response, checked)
   return unexpectedResponse(response, 'a create was not answered')
 }
 
@@ -98,9 +98,9 @@ export async function update (
   const record = `${type}/${id}`
   if (!(await filterOwned(context, [record])).has(record)) throw notFound()
   if (version !== undefined && !isId(version)) throw new Failure('CONFLICT')
-  const body = stamped(context, type, { ...resource, id }, before)
+  const body = tagResource(context, type, { ...resource, id }, before)
   const checked = await requireOwnReferences(context, body)
-  const headers = { ...preferRepresentation, ...(version !== undefined && { 'if-match': entityTag(version) }) }
+  const headers = { ...preferRepresentation, ...(version !== undefined && { 'if-match': toEntityTag(version) }) }
   const response = await withStoredResource(
     context,
     await sendWrite(context, {
@@ -111,15 +111,15 @@ export async function update (
   )
   // 201 is for a record of the tenant's that another gateway deleted since this one saw it, stored again under its id.
   // With a version that can't be: then the datastore made a record that was not there.
-  if (response.status === 201 && version !== undefined) throw created(context, type)
+  if (response.status === 201 && version !== undefined) throw reportCreatedByUpdate(context, type)
   if (response.status === 200 || response.status === 201) {
     return toWritten(context, response, { kind: 'update', type, id, sent: body })
   }
   if (response.status === 404 || response.status === 410) throw forgetAndNotFound(context, record)
   if (response.status === 409 || response.status === 412) {
-    throw new Failure('CONFLICT', { cause: failureCause(response) })
+    throw new Failure('CONFLICT', { cause: toFailureCause(response) })
   }
-  if (response.status === 400 || response.status === 422) throw await refusal(context, response, checked)
+  if (response.status === 400 || response.status === 422) throw await toWriteFailure(context, response, checked)
   throw unexpectedResponse(response, 'an update was not answered')
 }
 
@@ -132,38 +132,38 @@ export async function remove (context: TenantContext, request: Delete): Promise<
   const record = `${type}/${id}`
   const stored = await readMeta(context, type, id)
   if (version !== undefined && version !== stored.meta.versionId) throw new Failure('PRECONDITION_FAILED')
-  context.ownership.forget(ownershipScope(context), record)
+  context.ownership.forget(getOwnershipScope(context), record)
   // HAPI ignores If-Match here; other servers close the gap between the check and the delete.
-  const condition = version !== undefined && { headers: { 'if-match': entityTag(version) } }
+  const condition = version !== undefined && { headers: { 'if-match': toEntityTag(version) } }
   const response = await sendWrite(context, {
     request: { method: 'DELETE', path: record, ...condition },
     changes: [{ kind: 'deleted', type, id }]
   })
   if (response.status === 404 || response.status === 410) throw notFound()
-  if (response.status === 409) throw await stillReferredTo(context, request, response)
-  if (response.status === 412) throw new Failure('PRECONDITION_FAILED', { cause: failureCause(response) })
+  if (response.status === 409) throw await toReferredFailure(context, request, response)
+  if (response.status === 412) throw new Failure('PRECONDITION_FAILED', { cause: toFailureCause(response) })
   if (response.status >= 300) throw unexpectedResponse(response, 'a delete was not answered')
 }
 
-async function stillReferredTo (
+async function toReferredFailure (
   context: TenantContext,
   { type, id, listsReferrers = false }: Delete,
   response: BackendResponse
 ): Promise<Failure> {
   const message = 'Other records still refer to this one. Delete or change them first.'
-  const cause = failureCause(response)
+  const cause = toFailureCause(response)
   // Where the search for them fails, it stays true that the record cannot be deleted.
-  const details = listsReferrers ? await findReferrers(context, `${type}/${id}`).catch(undefinedIfFailure) : undefined
+  const details = listsReferrers ? await findReferrers(context, `${type}/${id}`).catch(ignoreFailure) : undefined
   if (details === undefined) return new Failure('CONFLICT', { message, cause })
   return new Failure('CONFLICT', { message, cause, details, issues: toIssues(details) })
 }
 
-function undefinedIfFailure (error: unknown): undefined {
+function ignoreFailure (error: unknown): undefined {
   if (!(error instanceof Failure)) throw error
   return undefined
 }
 
-function stamped (
+function tagResource (
   context: TenantContext,
   type: string,
   ...[resource, before]: readonly [FhirResource, FhirResource?]
@@ -187,8 +187,8 @@ async function requireOwnReferences (
   cause?: unknown
 ): Promise<Checked> {
   const links = collectReferences(resource, [context.backend.baseUrl], context.fhirBase)
-  const records = recordsOf(links)
-  const believed = [...records].filter(record => context.ownership.isKnown(ownershipScope(context), record))
+  const records = collectRecords(links)
+  const believed = [...records].filter(record => context.ownership.isKnown(getOwnershipScope(context), record))
   const owned = await filterOwned(context, records)
   const refused = links.filter(({ record }) => record === undefined || !owned.has(record))
   if (refused.length > 0) throw new ReferenceFailure(refused, cause)
@@ -199,19 +199,19 @@ async function requireOwnReferences (
  * Why a datastore refused a write. Records that were believed to be there may have been deleted through another
  * gateway, so they are looked up again.
  */
-async function refusal (
+async function toWriteFailure (
   context: TenantContext,
   response: BackendResponse,
   { resource, believed, hasCriteria }: Checked
 ): Promise<Failure> {
-  for (const record of believed) context.ownership.forget(ownershipScope(context), record)
-  await requireOwnReferences(context, resource, failureCause(response))
+  for (const record of believed) context.ownership.forget(getOwnershipScope(context), record)
+  await requireOwnReferences(context, resource, toFailureCause(response))
   if (response.status === 409 || response.status === 412) {
-    const cause = failureCause(response)
+    const cause = toFailureCause(response)
     // A new record has no version to read again. HAPI answers so where its index has no room for a value.
     return new Failure('CONFLICT', { cause, ...(hasCriteria !== true && { message: notCreatedText }) })
   }
-  return rejection(failureCause(response), { hasCriteria })
+  return rejection(toFailureCause(response), { hasCriteria })
 }
 
 /** The result of a write that sent a resource. @throws {Failure} as {@link toWriteResult} */
@@ -232,16 +232,16 @@ export function toWriteResult (
   response: BackendResponse,
   { kind, type, id }: { kind: Incident['interaction']; type: string; id?: string }
 ): StoredResource {
-  const record = verifyAndRememberOwned(context, jsonOf(response, uncertainOutcomeMessage), { type, id })
+  const record = verifyAndRememberOwned(context, parseJson(response, uncertainOutcomeMessage), { type, id })
   if (record !== undefined) return record
   reportIncident(context, { kind: 'foreign-answer', interaction: kind, type, records: 1 })
   throw new Failure('INTERNAL_ERROR', {
     message: uncertainOutcomeMessage,
-    cause: { ...failureCause(response), reason: "the answer to a write is not the tenant's record" }
+    cause: { ...toFailureCause(response), reason: "the answer to a write is not the tenant's record" }
   })
 }
 
-function created (context: TenantContext, type: string): Failure {
+function reportCreatedByUpdate (context: TenantContext, type: string): Failure {
   reportIncident(context, { kind: 'created-by-update', interaction: 'update', type, records: 1 })
   return new Failure('INTERNAL_ERROR', {
     message: uncertainOutcomeMessage,

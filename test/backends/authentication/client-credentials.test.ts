@@ -5,27 +5,27 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { BackendRequest } from '../../../src/backends/backend.js'
 import { certificate, startTokenServer, type TokenServer } from '../../harness/token-server.js'
-import { until } from '../../harness/until.js'
+import { waitUntil } from '../../harness/until.js'
 import { startGuarded, type Guarded } from './datastores.js'
-import { failureOf } from '../../tenant-guard/guarded.js'
+import { catchFailure } from '../../tenant-guard/guarded.js'
 
 const read: BackendRequest = { method: 'GET', path: 'Patient/1' }
 const write: BackendRequest = { method: 'POST', path: 'Patient', body: '{"resourceType":"Patient"}' }
 
 /** A clock that stands still, so that no pause between two tries goes by itself, until a test sets it forward. */
-function clock (): { readonly now: () => Date, readonly forward: (seconds: number) => void } {
+function createClock (): { readonly now: () => Date, readonly forward: (seconds: number) => void } {
   let ms = Date.now()
   return { now: () => new Date(ms), forward: seconds => { ms += seconds * 1_000 } }
 }
 
-function files (t: Test, contents: Readonly<Record<string, string>>): (name: string) => string {
+function writeFiles (t: Test, contents: Readonly<Record<string, string>>): (name: string) => string {
   const directory = mkdtempSync(join(tmpdir(), 'clinigate-credentials-'))
   t.after(() => rmSync(directory, { recursive: true }))
   for (const [name, content] of Object.entries(contents)) writeFileSync(join(directory, name), content)
   return name => join(directory, name)
 }
 
-const oauth = (tokens: TokenServer, more: object = {}) => ({
+const buildOauthConfig = (tokens: TokenServer, more: object = {}) => ({
   type: 'oauth2',
   tokenUrl: tokens.tokenUrl,
   clientId: 'gateway',
@@ -40,9 +40,9 @@ async function withSecret (
   const tokens = await startTokenServer(t, request)
   const guarded = await startGuarded(t, {
     accepts: tokens.accepts,
-    auth: oauth(tokens, { clientAuthentication: request.method }),
+    auth: buildOauthConfig(tokens, { clientAuthentication: request.method }),
     environment: { SECRET: 'a secret' },
-    now: request.now ?? clock().now
+    now: request.now ?? createClock().now
   })
   return { tokens, guarded }
 }
@@ -72,12 +72,12 @@ t.test('a client shows who it is by a signed assertion, with RSA as SMART asks f
     ES384: generateKeyPairSync('ec', { namedCurve: 'P-384' })
   }
   for (const [alg, { privateKey, publicKey }] of Object.entries(keys)) {
-    const file = files(t, { key: privateKey.export({ format: 'pem', type: 'pkcs8' }).toString() })
+    const file = writeFiles(t, { key: privateKey.export({ format: 'pem', type: 'pkcs8' }).toString() })
     const tokens = await startTokenServer(t, {
       method: 'private_key_jwt',
       keys: { keys: [{ ...publicKey.export({ format: 'jwk' }), alg, kid: 'one' } as never] }
     })
-    const auth = oauth(tokens, {
+    const auth = buildOauthConfig(tokens, {
       clientSecretEnv: undefined,
       clientAuthentication: 'private_key_jwt',
       keyFile: file('key'),
@@ -91,12 +91,12 @@ t.test('a client shows who it is by a signed assertion, with RSA as SMART asks f
 t.test(
   'a client is known by its certificate, at a token server and a datastore whose authority the settings name',
   async t => {
-    const file = files(t, certificate)
+    const file = writeFiles(t, certificate)
     const tokens = await startTokenServer(t, { method: 'tls_client_auth' })
     const known: boolean[] = []
     const guarded = await startGuarded(t, {
       accepts: tokens.accepts,
-      auth: oauth(tokens, {
+      auth: buildOauthConfig(tokens, {
         clientSecretEnv: undefined,
         clientAuthentication: 'tls_client_auth',
         caFile: file('cert')
@@ -108,12 +108,12 @@ t.test(
     t.same(known, [true])
     const stranger = await startGuarded(t, {
       accepts: tokens.accepts,
-      auth: oauth(tokens, { clientSecretEnv: undefined, clientAuthentication: 'tls_client_auth' }),
+      auth: buildOauthConfig(tokens, { clientSecretEnv: undefined, clientAuthentication: 'tls_client_auth' }),
       datastore: { caFile: file('cert'), clientCertFile: file('cert'), clientKeyFile: file('key') },
       tls: { ...certificate, ca: certificate.cert, requestCert: true, rejectUnauthorized: true }
     })
     t.equal(
-      (await failureOf(stranger.backend.send(read))).code,
+      (await catchFailure(stranger.backend.send(read))).code,
       'BACKEND_UNAVAILABLE',
       'a token server that no authority vouches for is not told who asks'
     )
@@ -125,7 +125,7 @@ t.test('scope, resource and audience are asked for as they are set', async t => 
   const tokens = await startTokenServer(t)
   const { backend } = await startGuarded(t, {
     accepts: tokens.accepts,
-    auth: oauth(tokens, { scope: 'system/*.cruds', resource: 'https://fhir.example.org', audience: 'fhir' }),
+    auth: buildOauthConfig(tokens, { scope: 'system/*.cruds', resource: 'https://fhir.example.org', audience: 'fhir' }),
     environment: { SECRET: 'a secret' }
   })
   t.equal((await backend.send(read)).status, 200)
@@ -137,7 +137,7 @@ t.test('scope, resource and audience are asked for as they are set', async t => 
 })
 
 t.test('a token is renewed ahead of its end by one caller, and no request waits for it', async t => {
-  const { now, forward } = clock()
+  const { now, forward } = createClock()
   const { tokens, guarded: { backend, server } } = await withSecret(t, { now })
   await backend.send(read)
   const old = server.seen[0]!.headers.authorization
@@ -156,9 +156,9 @@ t.test('a token is renewed ahead of its end by one caller, and no request waits 
   t.ok(responses.every(({ status }) => status === 200))
   t.same(new Set(server.seen.map(({ headers }) => headers.authorization)), new Set([old]))
   open()
-  await until(() => tokens.requested.length === 2)
+  await waitUntil(() => tokens.requested.length === 2)
   server.behave((response) => { response.writeHead(200, { 'content-type': 'application/fhir+json' }).end('{}') })
-  await until(() => {
+  await waitUntil(() => {
     backend.send(read).catch(() => {})
     return server.seen.some(({ headers }) => headers.authorization === 'Bearer new')
   })
@@ -207,7 +207,7 @@ t.test(
 
 t.test('a question that a proxy carries comes with the token too, and again with a new one', async t => {
   const { tokens, guarded: { backend, statuses } } = await withSecret(t)
-  const ask = () =>
+  const sendRequest = () =>
     new Promise<number>((resolve, reject) =>
       backend.upstream.request(
         {
@@ -223,31 +223,31 @@ t.test('a question that a proxy carries comes with the token too, and again with
         }
       )
     )
-  t.equal(await ask(), 200)
+  t.equal(await sendRequest(), 200)
   tokens.revokeAll()
-  t.equal(await ask(), 200)
+  t.equal(await sendRequest(), 200)
   t.same(statuses, [200, 401, 200])
   tokens.revokeAll()
   await tokens.stop()
-  t.equal(await ask(), 401, 'what was refused again goes to the guard')
+  t.equal(await sendRequest(), 401, 'what was refused again goes to the guard')
 })
 
 t.test('a datastore that refuses every token does not make a caller of the token server of each request', async t => {
   const tokens = await startTokenServer(t)
   const { backend } = await startGuarded(t, {
     accepts: () => false,
-    auth: oauth(tokens),
+    auth: buildOauthConfig(tokens),
     environment: { SECRET: 'a secret' },
-    now: clock().now
+    now: createClock().now
   })
-  for (let index = 0; index < 10; index++) t.equal((await failureOf(backend.send(read))).code, 'BACKEND_ERROR')
+  for (let index = 0; index < 10; index++) t.equal((await catchFailure(backend.send(read))).code, 'BACKEND_ERROR')
   t.equal(tokens.requested.length, 2)
 })
 
 t.test(
   'while no token can be had, requests are told when to come again, and the token server is left alone; then all goes on',
   async t => {
-    const { now, forward } = clock()
+    const { now, forward } = createClock()
     const {
       tokens,
       guarded: { backend, server, logged, isFailing }
@@ -256,7 +256,7 @@ t.test(
       response.writeHead(503, { 'retry-after': '30' }).end('down')
     })
     for (let index = 0; index < 5; index++) {
-      const failure = await failureOf(backend.send(write))
+      const failure = await catchFailure(backend.send(write))
       t.equal(failure.code, 'BACKEND_UNAVAILABLE')
       t.ok(Number(failure.headers['retry-after']) > 25)
     }
@@ -276,29 +276,29 @@ t.test(
 )
 
 t.test('a token that is good serves while no new one can be had, as long as it is good', async t => {
-  const { now, forward } = clock()
+  const { now, forward } = createClock()
   const { tokens, guarded: { backend, server, isFailing } } = await withSecret(t, { now })
   await backend.send(read)
   await tokens.stop()
   forward(3_600 - 100)
   t.equal((await backend.send(read)).status, 200)
-  await until(isFailing)
+  await waitUntil(isFailing)
   t.equal((await backend.send(read)).status, 200)
   forward(100)
-  t.equal((await failureOf(backend.send(read))).code, 'BACKEND_UNAVAILABLE')
+  t.equal((await catchFailure(backend.send(read))).code, 'BACKEND_UNAVAILABLE')
   t.equal(server.seen.length, 3)
 })
 
 t.test('a client secret that was replaced serves for the next token, and a wrong one is told without it', async t => {
-  const { now, forward } = clock()
-  const file = files(t, { secret: 'wrong-s3cret\n' })
+  const { now, forward } = createClock()
+  const file = writeFiles(t, { secret: 'wrong-s3cret\n' })
   const tokens = await startTokenServer(t)
   const { backend, logged } = await startGuarded(t, {
     accepts: tokens.accepts,
-    auth: oauth(tokens, { clientSecretEnv: undefined, clientSecretFile: file('secret') }),
+    auth: buildOauthConfig(tokens, { clientSecretEnv: undefined, clientSecretFile: file('secret') }),
     now
   })
-  const failure = await failureOf(backend.send(read))
+  const failure = await catchFailure(backend.send(read))
   t.match(failure.cause, {
     reason: 'the token server refused the gateway',
     code: 'invalid_client',
@@ -326,7 +326,7 @@ t.test('what a token server says beside a token is no token', async t => {
     tokens.behave((_, response) => {
       response.writeHead(200, { 'content-type': type }).end(body)
     })
-    t.equal((await failureOf(backend.send(read))).code, 'BACKEND_UNAVAILABLE', body)
+    t.equal((await catchFailure(backend.send(read))).code, 'BACKEND_UNAVAILABLE', body)
     t.equal(server.seen.length, 0)
   }
 })

@@ -1,10 +1,10 @@
 import type { Test } from 'tap'
 import { openClient } from '../../../src/bootstrap/datastore-client.js'
 import { configSchema } from '../../../src/config/schema.js'
-import { schemaErrors } from '../../../src/config/schema-errors.js'
+import { validateSettings } from '../../../src/config/schema-errors.js'
 import type { DatastoreConfig } from '../../../src/config/schema.js'
 import type { HttpBackend } from '../../../src/backends/http-backend.js'
-import { json, startFaultyServer, type FaultyServer } from '../faulty-server.js'
+import { sendJson, startFaultyServer, type FaultyServer } from '../faulty-server.js'
 
 /** A FHIR server that serves whom `accepts` takes and answers 401 to all others, and a gateway's client of it. */
 export interface Guarded {
@@ -16,7 +16,7 @@ export interface Guarded {
   readonly isFailing: () => boolean
 }
 
-interface GuardedWish {
+interface GuardedOptions {
   readonly accepts: (header: string | undefined) => boolean | Promise<boolean>
   readonly auth: Readonly<Record<string, unknown>>
   readonly datastore?: Readonly<Record<string, unknown>>
@@ -27,14 +27,14 @@ interface GuardedWish {
 
 export async function startGuarded (
   t: Test,
-  { accepts, auth, datastore = {}, environment = {}, now = () => new Date(), tls }: GuardedWish
+  { accepts, auth, datastore = {}, environment = {}, now = () => new Date(), tls }: GuardedOptions
 ): Promise<Guarded> {
   const server = await startFaultyServer(tls)
   const statuses: number[] = []
   server.behave(async (response, request) => {
     const status = (await accepts(request.headers.authorization)) ? 200 : 401
     statuses.push(status)
-    json(status, status === 200 ? { resourceType: 'Patient', id: '1' } : { resourceType: 'OperationOutcome' })(
+    sendJson(status, status === 200 ? { resourceType: 'Patient', id: '1' } : { resourceType: 'OperationOutcome' })(
       response,
       request
     )
@@ -51,7 +51,7 @@ export async function startGuarded (
   const failing: Array<{ readonly isFailing: boolean }> = []
   const backend = await openClient(
     'guarded',
-    settled({ url: `${server.url}/fhir`, retryPauseMs: undefined, ...datastore, auth }),
+    withDefaults({ url: `${server.url}/fhir`, retryPauseMs: undefined, ...datastore, auth }),
     { environment, now, log: log as never, onAuthorization: one => failing.push(one) }
   )
   t.teardown(async () => {
@@ -62,9 +62,9 @@ export async function startGuarded (
 }
 
 /** With the defaults of the schema. */
-function settled (datastore: Record<string, unknown>): DatastoreConfig {
+function withDefaults (datastore: Record<string, unknown>): DatastoreConfig {
   const settings = { datastores: { guarded: JSON.parse(JSON.stringify(datastore)) } }
-  const errors = schemaErrors(configSchema, settings)
+  const errors = validateSettings(configSchema, settings)
   if (errors.length > 0) throw new Error(errors.join('\n'))
   return settings.datastores.guarded
 }

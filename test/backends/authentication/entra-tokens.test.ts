@@ -9,14 +9,14 @@ import { startGuarded } from './datastores.js'
 const now = () => new Date()
 
 t.test('without the library, a start says what to install', async t => {
-  const missing = () => Promise.reject(Object.assign(new Error('gone'), { code: 'ERR_MODULE_NOT_FOUND' }))
+  const importMissing = () => Promise.reject(Object.assign(new Error('gone'), { code: 'ERR_MODULE_NOT_FOUND' }))
   const credentials: EntraCredentials = {
     kind: 'azure',
     identity: { credential: 'managed-identity', clientId: undefined },
     scope: 'x/.default',
     authorityHost: undefined
   }
-  await t.rejects(openEntra(credentials, now, missing), /npm install @azure\/identity/)
+  await t.rejects(openEntra(credentials, now, importMissing), /npm install @azure\/identity/)
 })
 
 t.test('a managed identity has its token from the machine, for the datastore that it is for', async t => {
@@ -69,7 +69,7 @@ t.test('what Entra ID says of a refusal is told by its code alone', async t => {
     authorityHost: undefined
   }
   const source = await openEntra(credentials, now, async () => ({ ClientSecretCredential }) as never)
-  const failure = await source.next(AbortSignal.timeout(60_000)).catch((error: unknown) => error)
+  const failure = await source.fetchCredential(AbortSignal.timeout(60_000)).catch((error: unknown) => error)
   t.ok(failure instanceof CredentialError)
   t.match(failure, { facts: { code: 'AADSTS7000215', status: 401 } })
   t.notMatch(JSON.stringify(failure) + (failure as Error).message, /s3cret|1234/)

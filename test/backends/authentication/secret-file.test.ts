@@ -8,22 +8,22 @@ import { startGuarded } from './datastores.js'
 
 const read: BackendRequest = { method: 'GET', path: 'Patient/1' }
 
-function directory (t: Test): string {
+function createDirectory (t: Test): string {
   const path = mkdtempSync(join(tmpdir(), 'clinigate-secret-file-'))
   t.after(() => rmSync(path, { recursive: true }))
   return path
 }
 
 /** A clock that a test sets forward, past the time for which a file is not looked at. */
-function clock (): { readonly now: () => Date, readonly later: () => void } {
+function createClock (): { readonly now: () => Date, readonly later: () => void } {
   let aheadMs = 0
   return { now: () => new Date(Date.now() + aheadMs), later: () => { aheadMs += 10_000 } }
 }
 
 t.test('a token that was replaced in its file is in force without a restart', async t => {
-  const tokenFile = join(directory(t), 'token')
+  const tokenFile = join(createDirectory(t), 'token')
   writeFileSync(tokenFile, 'one\n')
-  const { now, later } = clock()
+  const { now, later } = createClock()
   const { backend, server } = await startGuarded(t, { accepts: () => true, auth: { type: 'bearer', tokenFile }, now })
   await backend.send(read)
   writeFileSync(`${tokenFile}.new`, 'two\n')
@@ -34,17 +34,17 @@ t.test('a token that was replaced in its file is in force without a restart', as
 })
 
 t.test('a datastore that refuses the old token gets the new one at once, and the request is done', async t => {
-  const tokenFile = join(directory(t), 'token')
+  const tokenFile = join(createDirectory(t), 'token')
   writeFileSync(tokenFile, 'one')
-  let good = 'Bearer one'
+  let validHeader = 'Bearer one'
   const { backend, statuses } = await startGuarded(t, {
-    accepts: header => header === good,
+    accepts: header => header === validHeader,
     auth: { type: 'bearer', tokenFile },
     now: () => new Date(0)
   })
   t.equal((await backend.send(read)).status, 200)
   writeFileSync(tokenFile, 'two')
-  good = 'Bearer two'
+  validHeader = 'Bearer two'
   t.equal((await backend.send({ method: 'POST', path: 'Patient', body: '{}' })).status, 200)
   t.same(statuses, [200, 401, 200])
 })
@@ -52,9 +52,9 @@ t.test('a datastore that refuses the old token gets the new one at once, and the
 t.test(
   'while the file is empty, away or holds no token, the last good one serves; the log and the health say so once',
   async t => {
-    const tokenFile = join(directory(t), 'token')
+    const tokenFile = join(createDirectory(t), 'token')
     writeFileSync(tokenFile, 'one')
-    const { now, later } = clock()
+    const { now, later } = createClock()
     const { backend, server, logged, isFailing } = await startGuarded(t, {
       accepts: header => header === 'Bearer one',
       auth: { type: 'bearer', tokenFile },
@@ -84,9 +84,9 @@ t.test(
 )
 
 t.test('the password of basic is read again too', async t => {
-  const passwordFile = join(directory(t), 'password')
+  const passwordFile = join(createDirectory(t), 'password')
   writeFileSync(passwordFile, 'one')
-  const { now, later } = clock()
+  const { now, later } = createClock()
   const { backend, server } = await startGuarded(t, {
     accepts: () => true,
     auth: { type: 'basic', username: 'gateway', passwordFile },
@@ -105,7 +105,7 @@ t.test('the password of basic is read again too', async t => {
 t.test(
   "headers of the settings go with every request, and the gateway's certificate with every connection",
   async t => {
-    const path = directory(t)
+    const path = createDirectory(t)
     for (const [name, text] of Object.entries(certificate)) writeFileSync(join(path, name), text)
     const { backend, server } = await startGuarded(t, {
       accepts: () => true,

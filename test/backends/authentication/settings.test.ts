@@ -7,7 +7,7 @@ import { ConfigError, loadConfig } from '../../../src/config/load.js'
 t.test('settings of a datastore that cannot work stop the start, and none of their values is told', async t => {
   const directory = mkdtempSync(join(tmpdir(), 'clinigate-settings-'))
   t.after(() => rmSync(directory, { recursive: true }))
-  const mistakesOf = (datastore: object): readonly string[] => {
+  const getDatastoreErrors = (datastore: object): readonly string[] => {
     const file = join(directory, 'config.json')
     writeFileSync(file, JSON.stringify({ datastores: { a: { url: 'https://h', ...datastore } } }))
     try {
@@ -19,13 +19,13 @@ t.test('settings of a datastore that cannot work stop the start, and none of the
   }
   const oauth = { type: 'oauth2', tokenUrl: 'https://t/token', clientId: 'c', clientSecretEnv: 'S' }
   const azure = { type: 'azure', credential: 'client-secret', tenantId: 't', clientId: 'c', clientSecretEnv: 'S' }
-  for (const good of [
+  for (const valid of [
     { auth: oauth },
     { auth: azure },
     { auth: { ...oauth, tokenUrl: 'http://127.0.0.1:1/token' } },
     { auth: { type: 'azure', credential: 'managed-identity' } },
     { headers: { 'x-key': { valueEnv: 'S' } } }
-  ]) { t.same(mistakesOf(good), []) }
+  ]) { t.same(getDatastoreErrors(valid), []) }
   for (const auth of [
     { ...oauth, tokenUrl: 'http://t/token' },
     { ...oauth, clientId: undefined },
@@ -40,7 +40,7 @@ t.test('settings of a datastore that cannot work stop the start, and none of the
     { ...azure, authorityHost: 'http://login' },
     { ...azure, credential: 'certificate', clientSecretEnv: undefined }
   ]) {
-    const errors = mistakesOf({ auth })
+    const errors = getDatastoreErrors({ auth })
     t.equal(errors.length, 1, JSON.stringify(auth))
     t.match(errors[0], /^datastores\.a\.auth: /)
     t.notMatch(errors[0], /s3cret/)
@@ -56,10 +56,10 @@ t.test('settings of a datastore that cannot work stop the start, and none of the
     'X-HTTP-Method-Override',
     'a b'
   ]) {
-    t.equal(mistakesOf({ headers: { [name]: { value: 'x' } } }).length, 1, name)
+    t.equal(getDatastoreErrors({ headers: { [name]: { value: 'x' } } }).length, 1, name)
   }
   for (const header of [{}, { value: 'x', valueEnv: 'S' }, { valueEnv: 'NONE' }]) {
-    t.equal(mistakesOf({ headers: { 'x-key': header } }).length, 1)
+    t.equal(getDatastoreErrors({ headers: { 'x-key': header } }).length, 1)
   }
-  t.equal(mistakesOf({ clientCertFile: join(directory, 'config.json') }).length, 1)
+  t.equal(getDatastoreErrors({ clientCertFile: join(directory, 'config.json') }).length, 1)
 })

@@ -2,14 +2,14 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { importer } from '../../jobs/importing.js'
-import { recordsIn } from '../../jobs/exporting.js'
-import { command } from '../../cli/command.js'
+import { createImporter } from '../../jobs/importing.js'
+import { parseRecords } from '../../jobs/exporting.js'
+import { runCommand } from '../../cli/command.js'
 import { startGateway, type TestGateway } from '../../harness/gateway.js'
 import { startGuardedFhir, type GuardedFhir } from '../../harness/guarded-fhir.js'
 import { startTestSandbox } from '../../harness/sandbox.js'
 import { startTokenServer, type TokenServer } from '../../harness/token-server.js'
-import { until } from '../../harness/until.js'
+import { waitUntil } from '../../harness/until.js'
 
 const ada = { firstName: 'Ada', lastName: 'Byron' }
 
@@ -44,7 +44,7 @@ async function setScene (t: Test): Promise<Scene> {
 }
 
 /** A client that wants each request to succeed. */
-function demanding ({ gateway, secret }: { readonly gateway: TestGateway, readonly secret: string }) {
+function createStrictSender ({ gateway, secret }: { readonly gateway: TestGateway, readonly secret: string }) {
   return async (method: string, path: string, body?: object): Promise<any> => {
     const type = path.startsWith('fhir') ? 'application/fhir+json' : 'application/json'
     const response = await gateway.inject({
@@ -66,47 +66,47 @@ t.test('a whole gateway in front of a datastore that demands a token', async t =
   const scene = await setScene(t)
   const { gateway, guarded, tokens, endToken, forward } = scene
   const { secret } = await gateway.createKey()
-  const ask = demanding({ gateway, secret })
+  const sendRequest = createStrictSender({ gateway, secret })
 
   await t.test('serves simple records, and raw FHIR, though the token ends before each request', async t => {
-    const { data: { id } } = await ask('POST', 'patients', ada)
+    const { data: { id } } = await sendRequest('POST', 'patients', ada)
     endToken()
-    t.equal((await ask('GET', `patients/${id}`)).data.lastName, 'Byron')
+    t.equal((await sendRequest('GET', `patients/${id}`)).data.lastName, 'Byron')
     endToken()
-    await ask('PATCH', `patients/${id}`, { email: 'ada@example.org' })
-    await ask('POST', 'patients', ada)
+    await sendRequest('PATCH', `patients/${id}`, { email: 'ada@example.org' })
+    await sendRequest('POST', 'patients', ada)
     endToken()
-    const { data: page } = await ask('GET', 'patients?count=1')
+    const { data: page } = await sendRequest('GET', 'patients?count=1')
     endToken()
-    t.equal((await ask('GET', `patients?cursor=${page.cursor}`)).data.data.length, 1)
+    t.equal((await sendRequest('GET', `patients?cursor=${page.cursor}`)).data.data.length, 1)
     endToken()
-    t.equal((await ask('GET', `fhir/Patient/${id}`)).id, id)
+    t.equal((await sendRequest('GET', `fhir/Patient/${id}`)).id, id)
     endToken()
-    t.equal((await ask('GET', 'fhir/Patient?family=byron')).total, 2)
+    t.equal((await sendRequest('GET', 'fhir/Patient?family=byron')).total, 2)
     endToken()
     const entry = [
       { resource: { resourceType: 'Patient' }, request: { method: 'POST', url: 'Patient' } },
       { request: { method: 'DELETE', url: `Patient/${id}` } }
     ]
-    const { entry: answers } = await ask('POST', 'fhir', { resourceType: 'Bundle', type: 'transaction', entry })
-    t.same(answers.map(({ response }: any) => response.status.slice(0, 3)), ['201', '204'])
-    t.equal((await ask('GET', 'fhir/Patient')).total, 2, 'each write was done once')
+    const { entry: entries } = await sendRequest('POST', 'fhir', { resourceType: 'Bundle', type: 'transaction', entry })
+    t.same(entries.map(({ response }: any) => response.status.slice(0, 3)), ['201', '204'])
+    t.equal((await sendRequest('GET', 'fhir/Patient')).total, 2, 'each write was done once')
   })
 
   await t.test('imports and exports, though the token ends in the midst of each', async t => {
     forward(11)
     guarded.after(2, tokens.revokeAll)
-    const imports = importer(gateway, secret)
+    const imports = createImporter(gateway, secret)
     const lines = Array.from({ length: 1_200 }, (_, at) => ({ resourceType: 'Patient', id: `p${at}` }))
     const { job, results } = await imports.run(lines)
     t.match(job, { status: 'completed', totalRecords: 1_200, failedRecords: 0 })
     t.ok(results.every(({ status }) => status === 'created'), 'no line failed')
     forward(11)
     guarded.after(2, tokens.revokeAll)
-    const { data: { jobId } } = await ask('POST', 'bulk/export', { resourceTypes: ['Patient'] })
-    const { status, files } = await imports.ended(jobId)
+    const { data: { jobId } } = await sendRequest('POST', 'bulk/export', { resourceTypes: ['Patient'] })
+    const { status, files } = await imports.waitForEnd(jobId)
     t.equal(status, 'completed')
-    t.equal(recordsIn(await ask('GET', new URL(files[0].url).pathname.slice('/v1/'.length))).length, 1_202)
+    t.equal(parseRecords(await sendRequest('GET', new URL(files[0].url).pathname.slice('/v1/'.length))).length, 1_202)
   })
 
   await t.test('has a new token before the old one ends', async t => {
@@ -115,24 +115,24 @@ t.test('a whole gateway in front of a datastore that demands a token', async t =
       tokens: tokens.requested.length
     }
     forward(3_600 - 200)
-    await ask('GET', 'fhir/Patient?_summary=count')
+    await sendRequest('GET', 'fhir/Patient?_summary=count')
     while (tokens.requested.length === before.tokens) await new Promise(resolve => setTimeout(resolve, 10))
-    await ask('GET', 'fhir/Patient?_summary=count')
+    await sendRequest('GET', 'fhir/Patient?_summary=count')
     t.equal(guarded.requested.filter(({ status }) => status === 401).length, before.refusals, 'none was refused')
   })
 
   await t.test('never comes without a token, and a refusal costs one request more', async t => {
-    const checks = async () => (await gateway.inject('/health')).json().data.checks
+    const fetchChecks = async () => (await gateway.inject('/health')).json().data.checks
     // On a busy machine a second may be too short for an answer; it is asked again after some.
-    await until(async () => (await checks()).testDatastore.status === 'ok')
-    t.equal((await checks()).datastoreCredentials.status, 'ok')
+    await waitUntil(async () => (await fetchChecks()).testDatastore.status === 'ok')
+    t.equal((await fetchChecks()).datastoreCredentials.status, 'ok')
     t.same(guarded.requested.filter(({ authorization }) => !/^Bearer \S{20,}$/.test(authorization ?? '')), [])
     const refusals = guarded.requested.filter(({ status }) => status === 401)
     t.ok(refusals.length >= 8, `${refusals.length} requests met a token that had ended`)
     t.ok(new Set(guarded.requested.map(({ authorization }) => authorization)).size >= 10)
     t.notOk(
       gateway
-        .linesSince()
+        .readNewLines()
         .some(
           line =>
             line.includes('a secret') ||
@@ -155,7 +155,7 @@ t.test('a whole gateway in front of a datastore that demands a token', async t =
         FHIR_CLIENT_SECRET: 'a secret'
       }
       guarded.after(10, tokens.revokeAll)
-      const { code, out, err } = await command(environment, 'doctor', 'guarded', '--json')
+      const { code, out, err } = await runCommand(environment, 'doctor', 'guarded', '--json')
       t.strictSame([code, err], [0, ''])
       t.match(JSON.parse(out), { datastore: 'guarded', blocks: false, records: { left: [] } })
       const ofDoctor = guarded.requested.slice(request)

@@ -1,16 +1,16 @@
 import { Agent, request as httpRequest } from 'node:http'
 import { randomBytes } from 'node:crypto'
 import fc, { type RunDetails } from 'fast-check'
-import { judged, said } from '../../isolation/attack-judge.js'
-import { watched, type Outcome } from '../../isolation/attack-sender.js'
+import { findProblems, formatComparable } from '../../isolation/attack-judge.js'
+import { watchCalls, type Outcome } from '../../isolation/attack-sender.js'
 import type { AttackWorld } from '../../isolation/attack-world.js'
-import { untouchableState, wrongWithOwn } from '../../isolation/run-attacks.js'
-import { anyRequest, filled, type FuzzRequest } from './requests.js'
+import { readUntouchableState, checkOwnRecords } from '../../isolation/run-attacks.js'
+import { anyRequest, fillNames, type FuzzRequest } from './requests.js'
 
 /** Where and how long to look: until the first of both bounds, but never for fewer than `fewest` requests. */
 export interface FuzzEffort {
   readonly seed: number
-  readonly fewest: number
+  readonly minRequests: number
   readonly requests: number
   readonly minutes: number
 }
@@ -23,18 +23,20 @@ interface FuzzResult { readonly sent: number, readonly failure?: string }
  * anything of the other's, none may be our own failure, each must be the same about the other's records as about
  * records that never were, and after each sequence the other's records are as they were.
  */
-export async function fuzz (world: AttackWorld, { seed, fewest, requests, minutes }: FuzzEffort): Promise<FuzzResult> {
+export async function fuzz (
+  world: AttackWorld, { seed, minRequests, requests, minutes }: FuzzEffort
+): Promise<FuzzResult> {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
   const until = performance.now() + minutes * 60_000
   const sender = new Sender(withoutSent(world), agent)
-  const isDone = () => sender.sent >= requests || (sender.sent >= fewest && performance.now() >= until)
-  const before = await untouchableState(world)
+  const isDone = () => sender.sent >= requests || (sender.sent >= minRequests && performance.now() >= until)
+  const before = await readUntouchableState(world)
   const property = fc.asyncProperty(
     fc.array(anyRequest, { minLength: 1, maxLength: 50, size: 'max' }),
     async sequence => {
       if (isDone()) return
       for (const request of sequence) await sender.requireSafe(request)
-      if ((await untouchableState(world)) !== before) throw new Error("what is the other's was changed")
+      if ((await readUntouchableState(world)) !== before) throw new Error("what is the other's was changed")
     }
   )
   // Not one check that is interrupted: its last sequence would go on beside what follows.
@@ -43,7 +45,7 @@ export async function fuzz (world: AttackWorld, { seed, fewest, requests, minute
   do result = await fc.check(property, { seed: seed + round++, numRuns: 10 })
   while (!result.failed && !isDone())
   agent.destroy()
-  const crossed = await wrongWithOwn(world)
+  const crossed = await checkOwnRecords(world)
   const failure = result.failed
     ? `${String(result.errorInstance)}\n${result.counterexample?.[0].map(request => JSON.stringify(request)).join('\n')}`
     : crossed.join('\n')
@@ -58,7 +60,7 @@ function withoutSent (world: AttackWorld): AttackWorld {
 
 class Sender {
   sent = 0
-  readonly #twin: Readonly<Record<string, string>>
+  readonly #unknownNames: Readonly<Record<string, string>>
 
   constructor (readonly world: AttackWorld, readonly agent: Agent) {
     const { names } = world
@@ -77,21 +79,21 @@ class Sender {
     const nobodys = Object.fromEntries(
       Object.entries(other)
         .filter(([name]) => name !== 'ownCursor')
-        .map(([name, value]) => [name, nobodysOf(value)])
+        .map(([name, value]) => [name, toUnknownValue(value)])
     )
-    this.#twin = { ...this.names, ...nobodys }
+    this.#unknownNames = { ...this.names, ...nobodys }
   }
 
   readonly names: Readonly<Record<string, string>>
 
   async requireSafe (request: FuzzRequest): Promise<void> {
-    const requested = filled(request, this.names)
+    const requested = fillNames(request, this.names)
     const outcome = await this.#send(requested)
     if (outcome === undefined) return
-    const problems = judged(this.world, { row: 'fuzz', send: '', status: outcome.status }, outcome)
+    const problems = findProblems(this.world, { row: 'fuzz', send: '', status: outcome.status }, outcome)
     if (outcome.status >= 500 && outcome.status !== 501) problems.push(`answered ${outcome.status}`)
     const lines = this.world.gateway
-      .linesSince()
+      .readNewLines()
       .filter(line => !line.includes(`"tenantId":"${this.world.names.theirTenant}"`))
     if (
       lines.some(line =>
@@ -107,16 +109,16 @@ class Sender {
    * asked twice.
    */
   async #requireAsUnknown (request: FuzzRequest, first: Outcome): Promise<void> {
-    const requested = filled(request, this.names)
-    const twin = filled(request, this.#twin)
+    const requested = fillNames(request, this.names)
+    const unknownRequest = fillNames(request, this.#unknownNames)
     const isWrite = !['GET', 'HEAD', 'OPTIONS'].includes(requested.method)
     if (
-      JSON.stringify(requested) === JSON.stringify(twin) ||
+      JSON.stringify(requested) === JSON.stringify(unknownRequest) ||
       (isWrite && first.status < 400 && !requested.target.includes('_search'))
     ) { return }
-    const [unknown, again] = [await this.#send(twin), await this.#send(requested)]
+    const [unknown, again] = [await this.#send(unknownRequest), await this.#send(requested)]
     if (unknown === undefined || again === undefined) return
-    const [a, b] = [this.#said(again), this.#said(unknown)]
+    const [a, b] = [this.#toComparableText(again), this.#toComparableText(unknown)]
     if (a !== b) {
       throw new Error(
         `${requested.method} ${requested.target} tells what is the other's from what never was:\n  ${a}\n  ${b}`
@@ -124,13 +126,13 @@ class Sender {
     }
   }
 
-  #said (outcome: Outcome): string {
-    const others = [...Object.values(this.#twin), ...Object.values(this.names)].filter(
+  #toComparableText (outcome: Outcome): string {
+    const others = [...Object.values(this.#unknownNames), ...Object.values(this.names)].filter(
       value => value.length > 8 && !value.startsWith('http')
     )
     const text = others.reduce(
       (text, value) => text.replaceAll(value, '(named)').replaceAll(encodeURIComponent(value), '(named)'),
-      said(outcome, '')
+      formatComparable(outcome, '')
     )
     // A page's cursor is sealed anew each time.
     return text.replace(/_cursor=[\w-]+/g, '_cursor=').replace(/\["content-length","\d+"\]/, '')
@@ -149,15 +151,15 @@ class Sender {
     const exchange = (): Promise<Outcome> => new Promise((resolve, reject) => {
       const sending = httpRequest(
         { hostname, port, method, path: `/v1/fhir${target}`, headers: all, agent: this.agent },
-        answer => {
+        response => {
           const chunks: Buffer[] = []
-          answer.on('data', (chunk: Buffer) => chunks.push(chunk))
-          answer.on('error', reject)
-          answer.on('end', () =>
+          response.on('data', (chunk: Buffer) => chunks.push(chunk))
+          response.on('error', reject)
+          response.on('end', () =>
             resolve({
               sent: JSON.stringify([method, target, headers]) + (body ?? ''),
-              status: answer.statusCode!,
-              headers: answer.headers as Record<string, string>,
+              status: response.statusCode!,
+              headers: response.headers as Record<string, string>,
               text: Buffer.concat(chunks).toString(),
               calls: []
             })
@@ -168,7 +170,7 @@ class Sender {
       sending.end(body)
     })
     try {
-      const { result, calls } = await watched(exchange)
+      const { result, calls } = await watchCalls(exchange)
       return { ...result, calls }
     } catch (error) {
       // What no client can write is not sent.
@@ -181,7 +183,7 @@ class Sender {
 }
 
 /** A text of the same length and look that nobody has. */
-function nobodysOf (text: string): string {
+function toUnknownValue (text: string): string {
   const random = randomBytes(text.length).toString('hex')
   return (
     text.slice(0, 2) +

@@ -360,7 +360,7 @@ const bases: Readonly<Record<string, object>> = {
   Basic: { resourceType: 'Basic', code: { text: '{ownMark}' } },
   Questionnaire: { resourceType: 'Questionnaire', url: 'http://q.example/{ownMark}', status: 'draft' }
 }
-const resource = (name: string): fc.Arbitrary<object> =>
+const anyResource = (name: string): fc.Arbitrary<object> =>
   fc
     .array(extra, { maxLength: 2 })
     .map(extras => Object.assign({ ...(bases[name] ?? { resourceType: name }) }, ...extras) as object)
@@ -447,7 +447,7 @@ const writing: fc.Arbitrary<FuzzRequest> = fc.constantFrom(...types).chain(name 
       fc.option(id, { freq: 3 }),
       query,
       headers,
-      resource(name),
+      anyResource(name),
       patch,
       fc.constantFrom('', '', '', '$validate')
     )
@@ -495,7 +495,7 @@ const bundled: fc.Arbitrary<FuzzRequest> = fc
   .map(([type, items, headers]) => {
     const entry = items.map(([{ method, target, headers, body }, fullUrl]) => ({
       ...(fullUrl !== null && { fullUrl }),
-      ...(body !== undefined && resourceOf(method, body)),
+      ...(body !== undefined && toEntryResource(method, body)),
       request: {
         method,
         url: target.slice(1),
@@ -510,7 +510,7 @@ const bundled: fc.Arbitrary<FuzzRequest> = fc
     )
   })
 
-function resourceOf (method: string, body: string): object {
+function toEntryResource (method: string, body: string): object {
   if (method === 'PATCH') {
     return {
       resource: { resourceType: 'Binary', contentType: 'application/json-patch+json', data: `base64(${body})` }
@@ -528,12 +528,12 @@ export const anyRequest: fc.Arbitrary<FuzzRequest> = fc.oneof(
 )
 
 /** The request with its names filled in, and patches of Bundles encoded. */
-export function filled (
+export function fillNames (
   { method, target, headers, body }: FuzzRequest,
   names: Readonly<Record<string, string>>
 ): FuzzRequest {
   const fill = (text: string): string =>
-    text.replace(/\{([a-z][A-Za-z]*)\}/g, (whole, name: string) => names[name] ?? whole)
+    text.replace(/\{([a-z][A-Za-z]*)\}/g, (match, name: string) => names[name] ?? match)
   const encoded =
     body === undefined
       ? undefined

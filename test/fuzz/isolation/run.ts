@@ -4,9 +4,9 @@
  * matter.
  */
 import { parseArgs } from 'node:util'
-import { attackWorld } from '../../isolation/attacks.js'
+import { startAttackWorld } from '../../isolation/attacks.js'
 import { handOverOnHapi } from '../../isolation/failover.js'
-import { sandboxStores } from '../../isolation/sandbox-stores.js'
+import { startSandboxStores } from '../../isolation/sandbox-stores.js'
 import { fuzz } from './fuzz.js'
 
 const options = {
@@ -20,8 +20,8 @@ const closers: Array<() => unknown> = []
 const t = { after: (close: () => unknown) => { closers.unshift(close) } }
 
 try {
-  const sandbox = await sandboxStores(t as never)
-  const world = await attackWorld(
+  const sandbox = await startSandboxStores(t as never)
+  const world = await startAttackWorld(
     t as never,
     hapi === undefined ? sandbox : { ...sandbox, kind: 'hapi', testUrl: hapi, handOver: handOverOnHapi }
   )
@@ -29,7 +29,7 @@ try {
   const begin = performance.now()
   const { sent, failure } = await fuzz(world, {
     seed: Number(seed),
-    fewest: 0,
+    minRequests: 0,
     requests: Number(requests),
     minutes: Number(minutes)
   })

@@ -1,4 +1,4 @@
-import { section } from './attack.js'
+import { defineSection } from './attack.js'
 
 const types = [
   'Patient',
@@ -14,7 +14,7 @@ const types = [
 ]
 
 /** A1: read, vread, history, HEAD, conditional reads. */
-export const reads = section([
+export const reads = defineSection([
   ...types.map(type => ({ row: 'A1 read', send: `GET /${type}/{stranger}`, status: 404 })),
   { row: 'A1 read', send: 'GET /Patient/{own}', status: 200, shows: ['{ownMark}', '{own}'] },
   { row: 'A1 read', send: 'GET /Observation/{own}', status: 200, shows: ['{ownMark}', 'Patient/{own}'] },

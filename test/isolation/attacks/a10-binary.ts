@@ -1,7 +1,7 @@
-import { section } from './attack.js'
+import { defineSection } from './attack.js'
 
 /** A10: content without a form of its own. */
-export const binaries = section([
+export const binaries = defineSection([
   { row: 'A10 read', send: 'GET /Binary/{stranger}', headers: ['accept: text/plain'], status: [404, 406] },
   { row: 'A10 read', send: 'GET /Binary/{stranger}', headers: ['accept: */*'], status: 404 },
   {

@@ -1,7 +1,7 @@
-import { section } from './attack.js'
+import { defineSection } from './attack.js'
 
 /** A12: keys, scopes and the form of HTTP itself. */
-export const http = section([
+export const http = defineSection([
   { row: 'A12 no key', send: 'GET /Patient/{stranger}', as: 'nobody', status: 401 },
   { row: 'A12 no key', send: 'GET /Patient/{own}', as: 'nobody', status: 401 },
   { row: 'A12 no key', send: 'GET /nosuch/{stranger}', as: 'nobody', status: [401, 404] },

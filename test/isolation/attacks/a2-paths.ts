@@ -1,4 +1,4 @@
-import { section } from './attack.js'
+import { defineSection } from './attack.js'
 
 /** Spellings of a path that one server or another reads as a path to a record. */
 const spellings = [
@@ -47,7 +47,7 @@ const spellings = [
 ]
 
 /** A2: one spelling of each path, and no other. */
-export const paths = section([
+export const paths = defineSection([
   ...spellings.map(path => ({ row: 'A2 spelling', send: `GET ${path}`, status: [400, 404, 405] })),
   ...[
     '/Patient//{stranger}',

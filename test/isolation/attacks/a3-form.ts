@@ -1,4 +1,4 @@
-import { form, section } from './attack.js'
+import { form, defineSection } from './attack.js'
 
 /** So many values that a search no longer fits into a URL. */
 const padding = Array.from({ length: 100 }, (_, at) => `${at}`.padStart(64, 'p')).join(',')
@@ -6,7 +6,7 @@ const padding = Array.from({ length: 100 }, (_, at) => `${at}`.padStart(64, 'p')
 const many = Array.from({ length: 210 }, (_, at) => ({ item: { reference: `Patient/nobody-${at}` } }))
 
 /** A3: searches that the gateway sends as a form, of which servers read the form, the URL or both. */
-export const formSearches = section([
+export const formSearches = defineSection([
   { row: 'A3 padded search', send: `GET /Patient?family={secret},${padding}`, status: 200, shows: ['"total":0'] },
   {
     row: 'A3 padded search',

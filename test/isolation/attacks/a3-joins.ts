@@ -1,10 +1,10 @@
-import { form, section } from './attack.js'
+import { form, defineSection } from './attack.js'
 
 /**
  * A3 and E1: looks into other records. `{crossing}` is the attacker's and refers to the other's, `{intruder}` the other
  * way round.
  */
-export const joins = section([
+export const joins = defineSection([
   { row: 'A3 chain', send: 'GET /Observation?subject:Patient.family={secret}', status: 200, shows: ['"total":0'] },
   { row: 'A3 chain', send: 'GET /Observation?subject:Patient.family={beyondMark}', status: 200, shows: ['"total":0'] },
   { row: 'A3 chain', send: 'GET /Observation?patient.family={beyondMark}', status: 200, shows: ['"total":0'] },

@@ -1,4 +1,4 @@
-import { form, section, type Attack } from './attack.js'
+import { form, defineSection, type Attack } from './attack.js'
 
 const refusedTags = [
   '{theirTenant}',
@@ -125,7 +125,7 @@ const refusedParameters = [
   '_revinclude=*'
 ]
 
-const everyWay = (query: string, row: string, status: Attack['status']): readonly Attack[] => [
+const buildSearchVariants = (query: string, row: string, status: Attack['status']): readonly Attack[] => [
   { row, send: `GET /Patient?${query}`, status },
   { row: `${row} by POST`, send: 'POST /Patient/_search', headers: [form], body: query, status },
   {
@@ -138,7 +138,7 @@ const everyWay = (query: string, row: string, status: Attack['status']): readonl
 ]
 
 /** A3: searches, their tag, their names and their values. */
-export const searches = section([
+export const searches = defineSection([
   { row: 'A3 search', send: 'GET /Patient?family={secret}', status: 200, shows: ['"total":0'] },
   { row: 'A3 search', send: 'GET /Patient?family:exact={secret}', status: 200 },
   { row: 'A3 search', send: 'GET /Patient?family:contains={secret}', status: [200, 400] },
@@ -189,10 +189,10 @@ export const searches = section([
   },
   { row: 'A3 search with two owners', send: 'GET /Flag?_count=1', status: 200, incident: true },
   { row: 'A3 search with two owners', send: 'GET /Flag?_elements=status', status: 200, incident: true },
-  ...refusedTags.flatMap(tag => everyWay(`_tag=${tag}`, 'A3 tag', 400)),
-  ...everyWay('%5Ftag=urn:clinigate:tenant|{theirTenant}', 'A3 tag', 400),
-  ...everyWay('_t%61g=urn:clinigate:tenant|{theirTenant}', 'A3 tag', 400),
-  ...everyWay('_tag=urn:a|b&_tag=urn:clinigate:tenant|{theirTenant}', 'A3 tag', 400),
+  ...refusedTags.flatMap(tag => buildSearchVariants(`_tag=${tag}`, 'A3 tag', 400)),
+  ...buildSearchVariants('%5Ftag=urn:clinigate:tenant|{theirTenant}', 'A3 tag', 400),
+  ...buildSearchVariants('_t%61g=urn:clinigate:tenant|{theirTenant}', 'A3 tag', 400),
+  ...buildSearchVariants('_tag=urn:a|b&_tag=urn:clinigate:tenant|{theirTenant}', 'A3 tag', 400),
   { row: 'A3 tag', send: 'GET /Patient?_tag=urn:ward|{secret}', status: 200, shows: ['"total":0'] },
   { row: 'A3 tag', send: 'GET /Patient?_tag=urn:ward|{ownMark}', status: 200, shows: ['{own}'] },
   {
@@ -202,7 +202,7 @@ export const searches = section([
     shows: ['"total":0']
   },
   { row: 'A3 parameters', send: 'GET /Patient?_tag%3A=urn:x|y', status: 400 },
-  ...refusedParameters.flatMap(query => everyWay(query, 'A3 parameter', [400, 406])),
+  ...refusedParameters.flatMap(query => buildSearchVariants(query, 'A3 parameter', [400, 406])),
   ...['nosuch=1', '_filter=x', '_TAG=urn:clinigate:tenant|{theirTenant}', '_list={theirs}'].map(query => ({
     row: 'A3 lenient',
     send: `GET /Patient?family={secret}&${query}`,

@@ -1,8 +1,8 @@
 import { inheritedNames } from '../built-ins.js'
-import { section } from './attack.js'
+import { defineSection } from './attack.js'
 
 const patient = (more: object = {}) => ({ resourceType: 'Patient', name: [{ family: '{ownMark}' }], ...more })
-const known = (more: object = {}) => patient({ identifier: [{ system: 'urn:mrn', value: '{secret}' }], ...more })
+const buildKnownPatient = (more: object = {}) => patient({ identifier: [{ system: 'urn:mrn', value: '{secret}' }], ...more })
 const patch = 'content-type: application/json-patch+json'
 const theirs = { system: 'urn:clinigate:tenant', code: '{theirTenant}' }
 
@@ -77,7 +77,7 @@ const holders = {
 } as const
 
 /** What a token that names a member of the language's own could be asked to do; none of it may be done. */
-const throughInherited = (holder: string, name: string): ReadonlyArray<Readonly<Record<string, unknown>>> => [
+const buildInheritedPatches = (holder: string, name: string): ReadonlyArray<Readonly<Record<string, unknown>>> => [
   ...[`${holder}/${name}/x`, `${holder}/${name}/call`, `${holder}/${name}/prototype/x`].map(path => ({
     op: 'add',
     path,
@@ -96,8 +96,8 @@ const throughInherited = (holder: string, name: string): ReadonlyArray<Readonly<
 
 /** Each name once, at another place and with another operation each time; in a batch all of its operations. */
 const inherited = inheritedNames.flatMap((name, at) => {
-  const [ofFhir, ofSimple] = [holders.fhir, holders.simple].map((places: readonly string[]) =>
-    throughInherited(places[at % places.length]!, name)
+  const [ofFhir, ofSimple] = [holders.fhir, holders.simple].map((paths: readonly string[]) =>
+    buildInheritedPatches(paths[at % paths.length]!, name)
   )
   const entries = ofFhir!.map(operation => ({
     resource: {
@@ -137,7 +137,7 @@ const inherited = inheritedNames.flatMap((name, at) => {
 })
 
 /** A4: conditional writes and patches. */
-export const conditions = section([
+export const conditions = defineSection([
   ...['family={secret}', 'identifier=urn:mrn|{secret}', '_tag=urn:ward|{secret}'].flatMap(query => [
     {
       row: 'A4 conditional patch',
@@ -180,7 +180,7 @@ export const conditions = section([
     row: 'A4 conditional create',
     send: 'POST /Patient',
     headers: ['if-none-exist: identifier=urn:mrn|{secret}'],
-    body: known(),
+    body: buildKnownPatient(),
     status: 201
   },
   {
@@ -194,14 +194,14 @@ export const conditions = section([
     row: 'A4 conditional create',
     send: 'POST /Patient',
     headers: ['if-none-exist: Patient?identifier=urn:mrn|{secret}&active=false'],
-    body: known({ active: false }),
+    body: buildKnownPatient({ active: false }),
     status: 201
   },
   {
     row: 'A4 conditional create',
     send: 'POST /Patient',
     headers: ['if-none-exist: http://evil.example/Patient?identifier=urn:mrn|{secret}&gender=male'],
-    body: known({ gender: 'male' }),
+    body: buildKnownPatient({ gender: 'male' }),
     status: [201, 400],
     hides: ['evil.example']
   },
@@ -263,7 +263,7 @@ export const conditions = section([
   {
     row: 'A4 conditional update',
     send: 'PUT /Patient?identifier=urn:mrn|{secret}&gender=female',
-    body: known({ gender: 'female' }),
+    body: buildKnownPatient({ gender: 'female' }),
     status: 201
   },
   { row: 'A4 conditional update', send: 'PUT /Patient?_id={own},{ownEdit}', body: patient(), status: 412 },

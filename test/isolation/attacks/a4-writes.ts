@@ -1,4 +1,4 @@
-import { section } from './attack.js'
+import { defineSection } from './attack.js'
 
 const patient = (more: object = {}) => ({ resourceType: 'Patient', name: [{ family: '{ownMark}' }], ...more })
 const claim = (tag: unknown) => patient({ meta: { tag } })
@@ -67,7 +67,7 @@ const differentials = [
 ]
 
 /** A4: create, update and delete of single records. */
-export const writes = section([
+export const writes = defineSection([
   {
     row: 'A4 create',
     send: 'POST /Patient',

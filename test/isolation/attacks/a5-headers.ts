@@ -1,4 +1,4 @@
-import { form, section } from './attack.js'
+import { form, defineSection } from './attack.js'
 
 const stranger = { resourceType: 'Patient', id: '{stranger}', name: [{ family: '{ownMark}' }] }
 const patient = { resourceType: 'Patient', id: '{ownEdit}', name: [{ family: '{ownMark}' }] }
@@ -53,7 +53,7 @@ const hostile = [
 ]
 
 /** A5: nothing that a client says in a header goes on; nothing that the datastore says in one comes back. */
-export const headers = section([
+export const headers = defineSection([
   ...hostile.flatMap(header => [
     {
       row: 'A5 header on a read',

@@ -1,4 +1,4 @@
-import { section, type Attack } from './attack.js'
+import { defineSection, type Attack } from './attack.js'
 
 const patient = (more: object = {}) => ({ resourceType: 'Patient', name: [{ family: '{ownMark}' }], ...more })
 const observation = (reference: string) => ({
@@ -131,7 +131,7 @@ const single: ReadonlyArray<readonly [name: string, entry: unknown, said: readon
 ]
 
 /** Reads come after the writes of a transaction, so what only the guard refuses of one is said in its place. */
-const readsLate = new Set([
+const delayedReads = new Set([
   'read',
   'vread',
   'read with elements',
@@ -141,14 +141,14 @@ const readsLate = new Set([
   'cursor of another'
 ])
 
-const inBoth = single.flatMap(([name, item, said]): readonly Attack[] => [
+const inBoth = single.flatMap(([name, item, statuses]): readonly Attack[] => [
   {
     row: `A6 batch, ${name}`,
     send: 'POST ',
     body: bundle('batch', item),
     status: 200,
-    shows: said.length === 1 ? [`"status":"${said[0]}`] : [],
-    hides: said.includes(201) ? [] : ['"status":"2']
+    shows: statuses.length === 1 ? [`"status":"${statuses[0]}`] : [],
+    hides: statuses.includes(201) ? [] : ['"status":"2']
   },
   {
     row: `A6 transaction, ${name}`,
@@ -158,12 +158,12 @@ const inBoth = single.flatMap(([name, item, said]): readonly Attack[] => [
       entry('POST', 'Basic', { resource: { resourceType: 'Basic', code: { text: 'rolled-back' } } }),
       item
     ),
-    status: said.includes(201) || readsLate.has(name) ? [200, ...said] : [...said, 404]
+    status: statuses.includes(201) || delayedReads.has(name) ? [200, ...statuses] : [...statuses, 404]
   }
 ])
 
 /** A6: many requests in one. */
-export const bundles = section([
+export const bundles = defineSection([
   ...inBoth,
   ...[
     'Patient/{stranger}',

@@ -1,4 +1,4 @@
-import { section } from './attack.js'
+import { defineSection } from './attack.js'
 
 const observation = (more: object) => ({
   resourceType: 'Observation',
@@ -54,7 +54,7 @@ const spellings = [
 const ofPatient = { reference: 'Patient/{stranger}' }
 
 /** Every place in a resource that leads to a record, or might. */
-const places: ReadonlyArray<readonly [string, object]> = [
+const referenceLocations: ReadonlyArray<readonly [string, object]> = [
   [
     'performer',
     observation({ performer: [{ reference: 'Practitioner/{own}' }, { reference: 'Practitioner/{stranger}' }] })
@@ -286,7 +286,7 @@ const places: ReadonlyArray<readonly [string, object]> = [
 ]
 
 /** A7: references of what is written, wherever they are. */
-export const references = section([
+export const references = defineSection([
   ...spellings.map(text => ({
     row: 'A7 spelling',
     send: 'POST /Observation',
@@ -312,7 +312,7 @@ export const references = section([
     body: to(value),
     status: typeof value === 'object' && !Array.isArray(value) ? [201, 400, 422] : [400, 422]
   })),
-  ...places.map(([name, body]) => ({
+  ...referenceLocations.map(([name, body]) => ({
     row: `A7 ${name}`,
     send: `POST /${(body as { resourceType: string }).resourceType}`,
     body,

@@ -1,4 +1,4 @@
-import { section } from './attack.js'
+import { defineSection } from './attack.js'
 
 /** Operations that some server offers and that no client of a shared one may have, at each level. */
 const denied = [
@@ -59,7 +59,7 @@ const query = '?from=Patient/{theirs}&to=Patient/{own}&query={PatientList{id}}&_
 )
 
 /** A8: only what is on the list is offered, and nothing of it goes beyond a tenant. */
-export const operations = section([
+export const operations = defineSection([
   ...denied.flatMap(operation => [
     { row: 'A8 system operation', send: `GET /${operation}${query}`, status: [404, 405] },
     {

@@ -1,7 +1,7 @@
-import { section } from './attack.js'
+import { defineSection } from './attack.js'
 
 const parameters = (...parameter: object[]) => ({ resourceType: 'Parameters', parameter })
-const answered = (questionnaire: string) => ({
+const questionnaireResponse = (questionnaire: string) => ({
   resourceType: 'QuestionnaireResponse',
   status: 'completed',
   questionnaire,
@@ -15,7 +15,7 @@ const observation = (reference: string) => ({
 })
 
 /** A8: questions about resources and codes, and A3: compartments. */
-export const questions = section([
+export const questions = defineSection([
   { row: 'A8 $validate', send: 'POST /Observation/$validate', body: observation('Patient/{stranger}'), status: 422 },
   {
     row: 'A8 $validate',
@@ -50,25 +50,25 @@ export const questions = section([
   {
     row: 'A8 $validate by a questionnaire',
     send: 'POST /QuestionnaireResponse/$validate',
-    body: answered('http://q.example/{secret}'),
+    body: questionnaireResponse('http://q.example/{secret}'),
     status: [200, 422, 501]
   },
   {
     row: 'A8 $validate by a questionnaire',
     send: 'POST /QuestionnaireResponse/$validate',
-    body: answered('http://q.example/{secret}|1'),
+    body: questionnaireResponse('http://q.example/{secret}|1'),
     status: [200, 422, 501]
   },
   {
     row: 'A8 $validate by a questionnaire',
     send: 'POST /QuestionnaireResponse/$validate',
-    body: answered('Questionnaire/{stranger}'),
+    body: questionnaireResponse('Questionnaire/{stranger}'),
     status: 422
   },
   {
     row: 'A8 $validate by a questionnaire',
     send: 'POST /QuestionnaireResponse/$validate',
-    body: parameters({ name: 'resource', resource: answered('http://q.example/{secret}') }),
+    body: parameters({ name: 'resource', resource: questionnaireResponse('http://q.example/{secret}') }),
     status: [200, 422, 501]
   },
   {
@@ -78,7 +78,7 @@ export const questions = section([
       resourceType: 'Bundle',
       type: 'collection',
       entry: [
-        { fullUrl: 'urn:uuid:7d1b4c5e-0000-4000-8000-000000000002', resource: answered('http://q.example/{secret}') }
+        { fullUrl: 'urn:uuid:7d1b4c5e-0000-4000-8000-000000000002', resource: questionnaireResponse('http://q.example/{secret}') }
       ]
     },
     status: [200, 422, 501]
@@ -90,7 +90,7 @@ export const questions = section([
       resourceType: 'List',
       status: 'current',
       mode: 'working',
-      contained: [{ id: 'q', ...answered('http://q.example/{secret}') }],
+      contained: [{ id: 'q', ...questionnaireResponse('http://q.example/{secret}') }],
       entry: [{ item: { reference: '#q' } }]
     },
     status: [200, 422, 501]

@@ -1,4 +1,4 @@
-import { section } from './attack.js'
+import { defineSection } from './attack.js'
 
 const types = [
   'CapabilityStatement',
@@ -34,7 +34,7 @@ const unknown = [
 ]
 
 /** A9: what no tenant can have to itself, and what a datastore says of itself. */
-export const shared = section([
+export const shared = defineSection([
   ...types.flatMap(type => [
     {
       row: 'A9 shared type',

@@ -49,10 +49,10 @@ const secrets = ['theirMark', 'nobodysMark'] as const
 export const form = 'content-type: application/x-www-form-urlencoded'
 
 /** The rows of one section, each named after it. */
-export const section = (rows: readonly Attack[]): readonly Attack[] => rows
+export const defineSection = (rows: readonly Attack[]): readonly Attack[] => rows
 
 /** The requests that a row stands for, by what takes the place of `{stranger}` or `{secret}`. */
-export function variantsOf (
+export function listVariants (
   attack: Attack,
   names: Names
 ): ReadonlyArray<{ readonly variant: string; readonly attack: Attack }> {
@@ -60,23 +60,23 @@ export function variantsOf (
   const kinds: readonly string[] = text.includes('{stranger}') ? strangers : text.includes('{secret}') ? secrets : ['']
   return kinds.map(kind => ({
     variant: names[kind] ?? '',
-    attack: filledIn(attack, { ...names, stranger: names[kind] ?? '', secret: names[kind] ?? '' })
+    attack: replaceNames(attack, { ...names, stranger: names[kind] ?? '', secret: names[kind] ?? '' })
   }))
 }
 
 /** The same value with every name in braces replaced; an unknown name is a mistake in the table. */
-function filledIn<T> (value: T, names: Names): T {
+function replaceNames<T> (value: T, names: Names): T {
   if (typeof value === 'string') {
-    return value.replace(/\{([a-z][A-Za-z]*)\}/g, (_, name: string) => named(name, names)) as T
+    return value.replace(/\{([a-z][A-Za-z]*)\}/g, (_, name: string) => resolveName(name, names)) as T
   }
-  if (Array.isArray(value)) return value.map(item => filledIn(item, names)) as T
+  if (Array.isArray(value)) return value.map(item => replaceNames(item, names)) as T
   if (value === null || typeof value !== 'object' || value instanceof Buffer) return value
   return Object.fromEntries(
-    Object.entries(value).map(([key, item]) => [filledIn(key, names), filledIn(item, names)])
+    Object.entries(value).map(([key, item]) => [replaceNames(key, names), replaceNames(item, names)])
   ) as T
 }
 
-function named (name: string, names: Names): string {
+function resolveName (name: string, names: Names): string {
   const found = names[name]
   if (found === undefined) throw new Error(`{${name}} stands for nothing`)
   return found

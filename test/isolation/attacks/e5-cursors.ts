@@ -1,4 +1,4 @@
-import { section } from './attack.js'
+import { defineSection } from './attack.js'
 
 const wrong = [
   'theirCursor',
@@ -16,7 +16,7 @@ const wrong = [
 ]
 
 /** E5: a cursor serves the search that gave it, and nothing and nobody else. */
-export const cursors = section([
+export const cursors = defineSection([
   ...wrong.flatMap(name => [
     { row: `E5 ${name}`, send: `GET /Patient?_cursor={${name}}`, status: 400 },
     {

@@ -1,4 +1,4 @@
-import { definitionUrl, operationUrl, topicUrl } from '../../../events/subscriptions/notification.js'
+import { toDefinitionUrl, toOperationUrl, toTopicUrl } from '../../../events/subscriptions/notification.js'
 import { isTenantType, resourceTypes } from '../../../fhir/resource-types.js'
 import type { Offered } from '../../../tenant-guard/capabilities.js'
 import { subscriptionParameters } from './query.js'
@@ -9,10 +9,10 @@ export const subscriptionServer =
   'http://hl7.org/fhir/uv/subscriptions-backport/CapabilityStatement/backport-subscription-server-r4'
 
 /** What a CapabilityStatement says of subscriptions, with a topic for each type that datastores have. */
-export function subscriptionCapability (fhirBase: string, { hasType }: Offered): unknown {
+export function buildSubscriptionCapability (fhirBase: string, { hasType }: Offered): unknown {
   return {
     extension: [...resourceTypes].filter(type => isTenantType(type) && hasType(type)).map(type => ({
-      url: definitionUrl('capabilitystatement-subscriptiontopic-canonical'), valueCanonical: topicUrl(fhirBase, type)
+      url: toDefinitionUrl('capabilitystatement-subscriptiontopic-canonical'), valueCanonical: toTopicUrl(fhirBase, type)
     })),
     type: 'Subscription',
     supportedProfile: [subscriptionProfile],
@@ -23,6 +23,6 @@ export function subscriptionCapability (fhirBase: string, { hasType }: Offered):
     readHistory: false,
     updateCreate: false,
     searchParam: Object.entries(subscriptionParameters).map(([name, type]) => ({ name, type })),
-    operation: ['status', 'events'].map(name => ({ name, definition: operationUrl(name) }))
+    operation: ['status', 'events'].map(name => ({ name, definition: toOperationUrl(name) }))
   }
 }

@@ -6,25 +6,25 @@ import {
   type Subscription,
   type SubscriptionDraft
 } from '../../../events/subscriptions/subscription.js'
-import { definitionUrl, topicUrl } from '../../../events/subscriptions/notification.js'
+import { toDefinitionUrl, toTopicUrl } from '../../../events/subscriptions/notification.js'
 import { isTenantType } from '../../../fhir/resource-types.js'
-import { plainNumbers } from '../../../json/json.js'
+import { toPlainNumbers } from '../../../json/json.js'
 import type { FhirElement, FhirResource, StoredResource } from '../../../mappings/fhir.js'
 import { validateStructure } from '../../../mappings/r4/structure.js'
 
 /** The profile of the guide that every subscription here has. */
-export const subscriptionProfile = definitionUrl('backport-subscription')
+export const subscriptionProfile = toDefinitionUrl('backport-subscription')
 
 const payloadType = 'application/fhir+json'
-const contentUrl = definitionUrl('backport-payload-content')
+const contentUrl = toDefinitionUrl('backport-payload-content')
 const numberExtensions = {
-  [definitionUrl('backport-heartbeat-period')]: 'heartbeatSeconds',
-  [definitionUrl('backport-timeout')]: 'timeoutSeconds',
-  [definitionUrl('backport-max-count')]: 'maxCount'
+  [toDefinitionUrl('backport-heartbeat-period')]: 'heartbeatSeconds',
+  [toDefinitionUrl('backport-timeout')]: 'timeoutSeconds',
+  [toDefinitionUrl('backport-max-count')]: 'maxCount'
 } as const
 
 /** A subscription as the FHIR resource that clients see. */
-export function toResource (subscription: Subscription, fhirBase: string): StoredResource {
+export function toSubscriptionResource (subscription: Subscription, fhirBase: string): StoredResource {
   const { id, type, status, endpoint, content, headers, contact, end, reason, error } = subscription
   const { version, lastUpdated } = subscription
   const extension = Object.entries(numberExtensions).flatMap(([url, name]) => {
@@ -40,7 +40,7 @@ export function toResource (subscription: Subscription, fhirBase: string): Store
     ...contact !== undefined && { contact: JSON.parse(contact) as unknown },
     ...end !== undefined && { end },
     reason,
-    criteria: topicUrl(fhirBase, type),
+    criteria: toTopicUrl(fhirBase, type),
     ...error !== undefined && { error },
     channel: {
       ...extension.length > 0 && { extension },
@@ -60,28 +60,28 @@ export function toResource (subscription: Subscription, fhirBase: string): Store
 export function parseSubscription (sent: FhirResource, fhirBase: string): SubscriptionDraft {
   const faults = validateStructure(sent)
   if (faults.length > 0) throw new Failure('VALIDATION_ERROR', { issues: faults })
-  const resource = plainNumbers(sent)
+  const resource = toPlainNumbers(sent)
   const issues: Issue[] = []
   const refuse = (path: string, text: string): void => { issues.push(fieldIssue(`Subscription.${path}`, text)) }
   const channel = resource.channel as FhirElement
-  refuseOthers(resource, { known: topMembers, path: '', refuse })
-  refuseOthers(channel, { known: channelMembers, path: 'channel.', refuse })
+  checkMembers(resource, { known: topMembers, path: '', refuse })
+  checkMembers(channel, { known: channelMembers, path: 'channel.', refuse })
   checkMeta(resource.meta, refuse)
   const { status, reason, end, contact } = resource as FhirElement
   if (!['requested', 'active', 'off'].includes(status as string)) {
     refuse('status', 'expected requested, to start the subscription or to start it again, active or off')
   }
-  const type = typeOf(resource.criteria, fhirBase)
+  const type = findTopicType(resource.criteria, fhirBase)
   if (type === undefined) {
-    const example = topicUrl(fhirBase, 'Patient')
+    const example = toTopicUrl(fhirBase, 'Patient')
     refuse('criteria', `expected a topic of this gateway, such as ${example}; its CapabilityStatement lists them`)
   }
   const read = readChannel(channel, refuse)
-  const refuseLong = (name: 'reason' | 'contact', text: string = ''): void => {
+  const checkLength = (name: 'reason' | 'contact', text: string = ''): void => {
     if (text.length > maxLengths[name]) refuse(name, `expected at most ${maxLengths[name]} characters`)
   }
-  refuseLong('reason', reason as string)
-  refuseLong('contact', JSON.stringify(contact))
+  checkLength('reason', reason as string)
+  checkLength('contact', JSON.stringify(contact))
   if (issues.length > 0) throw new Failure('VALIDATION_ERROR', { issues })
   return {
     type: type!,
@@ -104,7 +104,7 @@ const channelMembers: ReadonlySet<string> = new Set([
   'extension', 'type', '_type', 'endpoint', 'payload', '_payload', 'header'
 ])
 
-function refuseOthers (
+function checkMembers (
   element: FhirElement,
   { known, path, refuse }: { readonly known: ReadonlySet<string>, readonly path: string, readonly refuse: Refuse }
 ): void {
@@ -126,8 +126,8 @@ function checkMeta (meta: unknown, refuse: Refuse): void {
   }
 }
 
-function typeOf (criteria: unknown, fhirBase: string): string | undefined {
-  const prefix = topicUrl(fhirBase, '')
+function findTopicType (criteria: unknown, fhirBase: string): string | undefined {
+  const prefix = toTopicUrl(fhirBase, '')
   if (typeof criteria !== 'string' || !criteria.startsWith(prefix)) return undefined
   const type = criteria.slice(prefix.length)
   return isTenantType(type) ? type : undefined
@@ -142,7 +142,7 @@ function readChannel (channel: FhirElement, refuse: Refuse): Channel {
   if (type !== 'rest-hook') refuse('channel.type', 'expected rest-hook, the only channel that is supported')
   if (typeof endpoint !== 'string') refuse('channel.endpoint', 'is missing; expected a URL that begins with https://')
   if (payload !== payloadType) refuse('channel.payload', `expected ${payloadType}`)
-  const content = contentOf(_payload)
+  const content = findContent(_payload)
   if (content === undefined) {
     refuse('channel.payload.extension', `expected ${contentUrl} alone, with the code id-only or empty`)
   }
@@ -156,7 +156,7 @@ function readChannel (channel: FhirElement, refuse: Refuse): Channel {
   return { endpoint: endpoint as string, content: content!, headers: [...headers], ...numbers }
 }
 
-function contentOf (payload: unknown): SubscriptionDraft['content'] | undefined {
+function findContent (payload: unknown): SubscriptionDraft['content'] | undefined {
   const { extension = [], ...others } = (payload ?? {}) as FhirElement
   const [{ url, valueCode } = {} as FhirElement, ...more] = extension as readonly FhirElement[]
   const isAlone = Object.keys(others).length + more.length === 0

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { ControlError, asFailures } from '../../../control-plane/store/control-error.js'
-import { otherPrecondition } from '../../../envelope/preconditions.js'
+import { ControlError, rethrowAsFailure } from '../../../control-plane/store/control-error.js'
+import { unsupportedPrecondition } from '../../../envelope/preconditions.js'
 import { Failure } from '../../../envelope/failures.js'
 import { fhirType } from '../../../envelope/operation-outcome.js'
 import { howToSwitchOn } from '../../../events/event.js'
@@ -10,10 +10,10 @@ import type { WebhookOwner } from '../../../events/webhooks/webhook.js'
 import { refuseIdempotencyKey } from '../../../idempotency/header.js'
 import { may, requireScope, requireWebhookScope } from '../../../keys/scopes.js'
 import { sendFhirResponse } from '../answer.js'
-import { requireNoParameters, resourceIn, type FhirRequest } from '../fhir-request.js'
+import { requireNoParameters, requireResource, type FhirRequest } from '../fhir-request.js'
 import { readRequest } from '../read-request.js'
-import { isMatch, readRange, readSearch, readStatusQuery, type Criteria } from './query.js'
-import { parseSubscription, toResource } from './resource.js'
+import { isMatch, readRange, readSubscriptionSearch, readStatusQuery, type SubscriptionCriteria } from './query.js'
+import { parseSubscription, toSubscriptionResource } from './resource.js'
 
 /** The options of the routes. */
 interface SubscriptionRoutesOptions {
@@ -59,16 +59,16 @@ export async function subscriptionRoutes (
 ): Promise<void> {
   const mount = { fhirBase: `${url}/v1/fhir`, prefix: scope.prefix }
   const handler = async (request: FastifyRequest, reply: FastifyReply) => {
-    if (subscriptions === undefined) throw switchedOff()
+    if (subscriptions === undefined) throw subscriptionsDisabled()
     const requested = readRequest(request, mount)
     const [, ...path] = requested.path
-    const [kind, handle] = interactionOf(path, request.method)
+    const [kind, handle] = resolveInteraction(path, request.method)
     request.understood = { kind, type: 'Subscription' }
     requireWebhookScope(request.caller)
     refuseIdempotencyKey(request)
     const isWrite = kind === 'create' || kind === 'update' || kind === 'delete'
     const { hasOtherPrecondition, ifNoneExist } = requested
-    if (isWrite && (hasOtherPrecondition === true || ifNoneExist !== undefined)) throw otherPrecondition()
+    if (isWrite && (hasOtherPrecondition === true || ifNoneExist !== undefined)) throw unsupportedPrecondition()
     return await handle({ request, reply, requested, subscriptions, fhirBase: mount.fhirBase, now, id: path[0] ?? '' })
   }
   for (const path of ['/Subscription', '/Subscription/*']) {
@@ -78,14 +78,14 @@ export async function subscriptionRoutes (
   }
 }
 
-function switchedOff (): Failure {
+function subscriptionsDisabled (): Failure {
   return new Failure('METHOD_NOT_ALLOWED', {
     message: `Subscriptions need events, which are switched off here. ${howToSwitchOn}`,
     headers: { allow: '' }
   })
 }
 
-function interactionOf (path: readonly string[], method: string): readonly [Interaction, Handle] {
+function resolveInteraction (path: readonly string[], method: string): readonly [Interaction, Handle] {
   const [first = '', ...more] = path
   const isNamed = first !== '' && Object.hasOwn(offered, first) === false && !/^[_$]/.test(first)
   const pattern = [isNamed ? ':id' : first, ...more].join('/')
@@ -100,59 +100,59 @@ function interactionOf (path: readonly string[], method: string): readonly [Inte
 }
 
 /** Those that the caller may see: of its organization and mode, and of topics whose records it may read. */
-async function visible ({ request: { caller }, subscriptions }: Call): Promise<readonly Subscription[]> {
-  const all = await asFailures(subscriptions.list(caller))
+async function listVisible ({ request: { caller }, subscriptions }: Call): Promise<readonly Subscription[]> {
+  const all = await rethrowAsFailure(subscriptions.list(caller))
   return all.filter(({ type }) => may(caller.scopes, 'read', { fhirType: type }))
 }
 
 /** @throws {Failure} NOT_FOUND, the same for one of another organization */
-async function find ({ request: { caller }, subscriptions, id }: Call): Promise<Subscription> {
+async function requireSubscription ({ request: { caller }, subscriptions, id }: Call): Promise<Subscription> {
   if (!new RegExp(subscriptionIdForm).test(id)) throw new Failure('NOT_FOUND')
-  const found = await asFailures(subscriptions.find(id, caller))
+  const found = await rethrowAsFailure(subscriptions.find(id, caller))
   if (may(caller.scopes, 'read', { fhirType: found.type })) return found
   throw new Failure('NOT_FOUND')
 }
 
-const ownerOf = ({ request: { caller: { tenantId, mode, keyId } } }: Call): WebhookOwner =>
+const toOwner = ({ request: { caller: { tenantId, mode, keyId } } }: Call): WebhookOwner =>
   ({ tenantId, mode, by: `key:${keyId}` })
 
 async function create (call: Call): Promise<unknown> {
   const { request: { caller }, requested, subscriptions, fhirBase } = call
   requireNoParameters(requested)
-  const draft = parseSubscription(resourceIn(requested, 'Subscription'), fhirBase)
+  const draft = parseSubscription(requireResource(requested, 'Subscription'), fhirBase)
   requireScope(caller, 'read', { fhirType: draft.type })
-  return send(call, { status: 201, kind: 'create', subscription: await refused(subscriptions.create(draft, ownerOf(call))) })
+  return send(call, { status: 201, kind: 'create', subscription: await mapChangeErrors(subscriptions.create(draft, toOwner(call))) })
 }
 
 async function read (call: Call): Promise<unknown> {
   requireNoParameters(call.requested)
-  return send(call, { status: 200, kind: 'read', subscription: await find(call) })
+  return send(call, { status: 200, kind: 'read', subscription: await requireSubscription(call) })
 }
 
 async function update (call: Call): Promise<unknown> {
   const { requested, subscriptions, fhirBase, id } = call
   requireNoParameters(requested)
-  const resource = resourceIn(requested, 'Subscription')
+  const resource = requireResource(requested, 'Subscription')
   if (resource.id !== undefined && resource.id !== id) {
     throw new Failure('BAD_REQUEST', { message: 'id: expected the id in the URL, or no id.' })
   }
   const draft = parseSubscription(resource, fhirBase)
-  const found = await find(call)
+  const found = await requireSubscription(call)
   requireScope(call.request.caller, 'read', { fhirType: draft.type })
   const version = requireVersion(requested, found)
   return send(call, {
     status: 200,
     kind: 'update',
-    subscription: await refused(subscriptions.replace(id, ownerOf(call), { draft, version }), true)
+    subscription: await mapChangeErrors(subscriptions.replace(id, toOwner(call), { draft, version }), true)
   })
 }
 
 async function remove (call: Call): Promise<unknown> {
   const { requested, subscriptions, reply } = call
   requireNoParameters(requested)
-  const found = await find(call)
+  const found = await requireSubscription(call)
   requireVersion(requested, found)
-  await refused(subscriptions.remove(found.id, ownerOf(call)))
+  await mapChangeErrors(subscriptions.remove(found.id, toOwner(call)))
   return reply.code(204).send()
 }
 
@@ -165,38 +165,40 @@ function requireVersion ({ ifMatch }: FhirRequest, { version }: Subscription): n
 
 async function search (call: Call): Promise<unknown> {
   const { requested, fhirBase, request } = call
-  const criteria = readSearch(requested)
-  const entries = (await matches(call, criteria)).map(subscription => ({
-    fullUrl: `${fhirBase}/Subscription/${subscription.id}`, resource: toResource(subscription, fhirBase)
+  const criteria = readSubscriptionSearch(requested)
+  const entries = (await listMatching(call, criteria)).map(subscription => ({
+    fullUrl: `${fhirBase}/Subscription/${subscription.id}`, resource: toSubscriptionResource(subscription, fhirBase)
   }))
   return sendBundle(call, entries, request.method === 'GET' ? criteria : undefined)
 }
 
-async function matches (call: Call, criteria: Criteria): Promise<readonly Subscription[]> {
-  return (await visible(call)).filter(subscription => isMatch(subscription, criteria, call.fhirBase))
+async function listMatching (call: Call, criteria: SubscriptionCriteria): Promise<readonly Subscription[]> {
+  return (await listVisible(call)).filter(subscription => isMatch(subscription, criteria, call.fhirBase))
 }
 
 async function listStatus (call: Call): Promise<unknown> {
-  return sendBundle(call, (await matches(call, readStatusQuery(call.requested, false))).map(statusEntry))
+  return sendBundle(call, (await listMatching(call, readStatusQuery(call.requested, false))).map(buildStatusEntry))
 }
 
 async function showStatus (call: Call): Promise<unknown> {
   readStatusQuery(call.requested, true)
-  return sendBundle(call, [statusEntry(await find(call))])
+  return sendBundle(call, [buildStatusEntry(await requireSubscription(call))])
 }
 
-const statusEntry = (subscription: Subscription): object =>
+const buildStatusEntry = (subscription: Subscription): object =>
   ({ resource: buildStatus(subscription, { type: 'query-status', eventCount: subscription.eventCount }) })
 
 async function showEvents (call: Call): Promise<unknown> {
   const range = readRange(call.requested)
-  const found = await find(call)
-  const events = await asFailures(call.subscriptions.events(found.id, call.request.caller, range))
+  const found = await requireSubscription(call)
+  const events = await rethrowAsFailure(call.subscriptions.events(found.id, call.request.caller, range))
   const notice = { type: 'query-event', eventCount: found.eventCount, events } as const
   return call.reply.type(fhirType).send(JSON.stringify(buildNotification(found, notice, call.now().toISOString())))
 }
 
-function sendBundle ({ reply, fhirBase }: Call, entries: readonly object[], criteria: Criteria = []): FastifyReply {
+function sendBundle (
+  { reply, fhirBase }: Call, entries: readonly object[], criteria: SubscriptionCriteria = []
+): FastifyReply {
   const query = new URLSearchParams(criteria.map(([name, values]): [string, string] => [name, values.join(',')])).toString()
   return reply.type(fhirType).send(JSON.stringify({
     resourceType: 'Bundle',
@@ -213,15 +215,15 @@ function send (
     readonly status: 200 | 201, readonly kind: Interaction, readonly subscription: Subscription
   }
 ): FastifyReply {
-  const record = toResource(subscription, fhirBase)
+  const record = toSubscriptionResource(subscription, fhirBase)
   const response = { status, record, body: JSON.stringify(record) }
   // Who may read the records of the topic may see the subscription.
   return sendFhirResponse(reply, response, { interaction: { kind, type: subscription.type }, fhirBase })
 }
 
 /** @param isVersioned whether a conflict is about the version. @throws {Failure} for a refusal of the control plane */
-async function refused<T> (change: Promise<T>, isVersioned = false): Promise<T> {
-  return await asFailures(change.catch((error: unknown) => {
+async function mapChangeErrors<T> (change: Promise<T>, isVersioned = false): Promise<T> {
+  return await rethrowAsFailure(change.catch((error: unknown) => {
     if (isVersioned && error instanceof ControlError && error.reason === 'conflict') throw new Failure('PRECONDITION_FAILED')
     throw error
   }), 'Subscription')

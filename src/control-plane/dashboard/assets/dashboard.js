@@ -71,12 +71,12 @@ const { member } = document.body.dataset
 const isTyped = ({ name, type, checked }) => name !== '' && !['hidden', 'password', 'submit'].includes(type) && (type !== 'radio' || checked)
 
 /** For this tab and this member alone, and never a password. */
-function keepTyped (form) {
+function storeTyped (form) {
   const typed = [...form.elements].filter(isTyped).map(({ name, value }) => [name, value])
   sessionStorage.setItem(typedAs, JSON.stringify({ member, action: form.action, typed }))
 }
 
-function fillAgain ({ action, typed }) {
+function restoreTyped ({ action, typed }) {
   const form = [...document.forms].find(form => form.method === 'post' && form.action === action)
   if (form === undefined || typed.length === 0) return
   for (const [name, value] of typed) {
@@ -92,14 +92,14 @@ function fillAgain ({ action, typed }) {
 }
 
 if (member !== undefined) {
-  for (const form of document.querySelectorAll('form[method=post]')) form.addEventListener('submit', () => keepTyped(form))
+  for (const form of document.querySelectorAll('form[method=post]')) form.addEventListener('submit', () => storeTyped(form))
 }
 
 // What was sent is saved with the next page, unless that is an error or the way through the sign-in.
-const kept = JSON.parse(sessionStorage.getItem(typedAs))
-if (kept !== null && (member === undefined || document.querySelector('[data-unsaved]') !== null)) {
-  sessionStorage.setItem(typedAs, JSON.stringify({ ...kept, isUnsaved: true }))
+const stored = JSON.parse(sessionStorage.getItem(typedAs))
+if (stored !== null && (member === undefined || document.querySelector('[data-unsaved]') !== null)) {
+  sessionStorage.setItem(typedAs, JSON.stringify({ ...stored, isUnsaved: true }))
 } else {
   sessionStorage.removeItem(typedAs)
-  if (kept?.isUnsaved && kept.member === member) fillAgain(kept)
+  if (stored?.isUnsaved && stored.member === member) restoreTyped(stored)
 }

@@ -1,7 +1,7 @@
 import type { AuditEntry } from '../../store/change-log.js'
 
 /** Each action of the audit trail as the second half of a sentence that begins with the actor. */
-const deeds: Readonly<Record<string, string>> = {
+const actionLabels: Readonly<Record<string, string>> = {
   'organization created': 'made the organization',
   'organization changed': 'changed the organization',
   'key created': 'made a key',
@@ -28,15 +28,15 @@ const deeds: Readonly<Record<string, string>> = {
 }
 
 /** The text of an action; an action without a text is shown as it is recorded. */
-export function actionLabel (action: string): string {
-  return Object.hasOwn(deeds, action) ? deeds[action]! : action
+export function formatAction (action: string): string {
+  return Object.hasOwn(actionLabels, action) ? actionLabels[action]! : action
 }
 
 /**
  * Who did it: `member:ann@example.org (mem-a)` is `ann@example.org` with the id `mem-a`, which members in older lines
  * do not have.
  */
-export function personOf (actor: string): { readonly text: string, readonly memberId?: string } {
+export function parseActor (actor: string): { readonly text: string, readonly memberId?: string } {
   const [, email, memberId] = /^member:(\S+) \((mem-[^)]+)\)$/.exec(actor) ?? []
   if (email !== undefined) return { text: email, memberId }
   const [, kind, name] = /^(member|token|key|cli|provider):(.*)$/s.exec(actor) ?? []
@@ -50,19 +50,19 @@ export function personOf (actor: string): { readonly text: string, readonly memb
 }
 
 /** The details of an action in short: `name: clinic, plan: pro`. */
-export function detailText (detail: AuditEntry['detail']): string {
+export function formatDetail (detail: AuditEntry['detail']): string {
   if (typeof detail !== 'object' || detail === null) return ''
   return Object.entries(detail)
     .filter(([name, value]) => value !== null && value !== '' && name !== 'tenantId')
-    .map(([name, value]) => `${text(name)}: ${name === 'scopes' && value === '*' ? 'read, write' : valueText(value)}`)
+    .map(([name, value]) => `${formatFieldName(name)}: ${name === 'scopes' && value === '*' ? 'read, write' : formatValue(value)}`)
     .join(', ')
 }
 
-function text (name: string): string {
+function formatFieldName (name: string): string {
   return name.replace(/At$/, '').replace(/[A-Z]/g, letter => ` ${letter.toLowerCase()}`)
 }
 
-function valueText (value: unknown): string {
+function formatValue (value: unknown): string {
   if (typeof value === 'boolean') return value ? 'on' : 'off'
   const text = typeof value === 'string' ? value : JSON.stringify(value)
   return /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/.test(text) ? `${text.slice(0, 10)} ${text.slice(11, 16)} UTC` : text
@@ -70,7 +70,7 @@ function valueText (value: unknown): string {
 
 /** The actor; below a member also the id, which distinguishes people with the same address. */
 export function ActorName ({ actor }: { readonly actor: string }) {
-  const { text, memberId } = personOf(actor)
+  const { text, memberId } = parseActor(actor)
   return (
     <span>
       <span safe>{text}</span>

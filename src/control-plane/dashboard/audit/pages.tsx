@@ -1,9 +1,9 @@
 import { lastAuditLine, type AuditEntry } from '../../store/change-log.js'
 import { Empty, Heading, Table, Time, type Columns } from '../components.js'
-import { ActorName, actionLabel, detailText, personOf } from './labels.js'
+import { ActorName, formatAction, formatDetail, parseActor } from './labels.js'
 import { auditPath, organizationPath } from '../paths.js'
 import type { ControlService } from '../../store/desk.js'
-import { ofEither, page, queryParameter, type DeclaredPage, type PageRequest } from '../declared-page.js'
+import { createOptionalOrganizationBase, definePage, queryParameter, type DeclaredPage, type PageRequest } from '../declared-page.js'
 
 /** The content of a page of the audit trail. */
 interface AuditPageContent {
@@ -25,7 +25,7 @@ function AuditPage (content: AuditPageContent) {
   const about =
     entity === undefined
       ? 'Every change, by whom and when. Nothing is ever removed from it.'
-      : `What was done with ${nameOf(entity, names)}.`
+      : `What was done with ${formatEntity(entity, names)}.`
   return (
     <>
       <Heading title='Audit trail' about={about}>
@@ -39,16 +39,16 @@ function AuditPage (content: AuditPageContent) {
             <p>Changes of organizations, keys, people and tokens appear here as they are made.</p>
           </Empty>
           )
-        : <Table label='Audit trail' columns={columnsOf(content)} rows={entries} />}
+        : <Table label='Audit trail' columns={buildColumns(content)} rows={entries} />}
       <Pages {...content} />
     </>
   )
 }
 
-const columnsOf = ({ tenantId, names }: AuditPageContent): Columns<AuditEntry> => [
+const buildColumns = ({ tenantId, names }: AuditPageContent): Columns<AuditEntry> => [
   { name: 'When', cell: ({ at }) => <Time at={at} /> },
   { name: 'Who', kind: 'long', cell: ({ actor }) => <ActorName actor={actor} /> },
-  { name: 'What', kind: 'long', cell: entry => <Deed tenantId={tenantId} entry={entry} names={names} /> },
+  { name: 'What', kind: 'long', cell: entry => <ActionLink tenantId={tenantId} entry={entry} names={names} /> },
   tenantId === undefined && {
     name: 'Organization',
     kind: 'long',
@@ -57,17 +57,17 @@ const columnsOf = ({ tenantId, names }: AuditPageContent): Columns<AuditEntry> =
 ]
 
 /** An action, as a link to all actions on the same entity. */
-function Deed ({
+function ActionLink ({
   tenantId,
   entry,
   names
 }: Pick<AuditPageContent, 'tenantId' | 'names'> & { readonly entry: AuditEntry }) {
   const { action, entity } = entry
-  const exactly = exactText(entry, names)
+  const exactly = formatDetailWithName(entry, names)
   return (
     <div>
-      <a href={auditPath(tenantId, { entity })} title={`All that was done with ${nameOf(entity, names)}`} safe>
-        {actionLabel(action)}
+      <a href={auditPath(tenantId, { entity })} title={`All that was done with ${formatEntity(entity, names)}`} safe>
+        {formatAction(action)}
       </a>
       {exactly === ''
         ? ''
@@ -76,16 +76,18 @@ function Deed ({
   )
 }
 
-function nameOf (id: string, names: ReadonlyMap<string, string>): string {
+function formatEntity (id: string, names: ReadonlyMap<string, string>): string {
   const name = names.get(id)
   return name === undefined ? id : `“${name}” (${id})`
 }
 
 /** The details of an action, with the name of its entity unless the line contains it already. */
-function exactText ({ actor, entity, tenantId, detail }: AuditEntry, names: ReadonlyMap<string, string>): string {
-  const exactly = detailText(detail)
+function formatDetailWithName (
+  { actor, entity, tenantId, detail }: AuditEntry, names: ReadonlyMap<string, string>
+): string {
+  const exactly = formatDetail(detail)
   const name = names.get(entity) ?? entity
-  const { text, memberId } = personOf(actor)
+  const { text, memberId } = parseActor(actor)
   const isOwn = memberId === undefined ? name === text : entity === memberId
   return entity === tenantId || isOwn || /^(name|email): /.test(exactly)
     ? exactly
@@ -126,8 +128,8 @@ export const auditPages = (): ReadonlyArray<DeclaredPage<any>> => [
   trailPage({ path: '/audit', role: 'operator' })
 ]
 
-const trailPage = (declared: Pick<DeclaredPage<any>, 'path' | 'role'>): DeclaredPage<any> => page({
-  ...ofEither(() => undefined),
+const trailPage = (declared: Pick<DeclaredPage<any>, 'path' | 'role'>): DeclaredPage<any> => definePage({
+  ...createOptionalOrganizationBase(() => undefined),
   ...declared,
   title: 'Audit trail',
   show: ({ subject: organization, request }) => show(request, organization?.tenantId)
@@ -135,8 +137,8 @@ const trailPage = (declared: Pick<DeclaredPage<any>, 'path' | 'role'>): Declared
 
 async function show ({ controlService, query }: PageRequest, tenantId: string | undefined) {
   const entity = queryParameter(query.entity)
-  const before = numberOf(queryParameter(query.before))
-  const found = await controlService.auditTrail({ tenantId, entity, before, limit: pageLength + 1 })
+  const before = parseLineNumber(queryParameter(query.before))
+  const found = await controlService.listAuditEntries({ tenantId, entity, before, limit: pageLength + 1 })
   const entries = found.slice(0, pageLength)
   const older = found.length > pageLength ? entries.at(-1)!.seq : undefined
   return (
@@ -144,7 +146,7 @@ async function show ({ controlService, query }: PageRequest, tenantId: string | 
       tenantId={tenantId}
       entity={entity}
       entries={entries}
-      names={await namesFor(controlService, tenantId)}
+      names={await fetchEntityNames(controlService, tenantId)}
       before={older}
       isFirst={before === undefined}
     />
@@ -155,7 +157,7 @@ async function show ({ controlService, query }: PageRequest, tenantId: string | 
  * The names, by id, of the keys, people and tokens that lines are about, and of the organizations where lines are about
  * several.
  */
-async function namesFor (
+async function fetchEntityNames (
   controlService: ControlService,
   tenantId: string | undefined
 ): Promise<ReadonlyMap<string, string>> {
@@ -174,6 +176,6 @@ async function namesFor (
 }
 
 /** The number of a line; undefined, which requests the newest, for any other text. */
-function numberOf (text: string | undefined): number | undefined {
+function parseLineNumber (text: string | undefined): number | undefined {
   return text !== undefined && /^\d{1,15}$/.test(text) && Number(text) <= lastAuditLine ? Number(text) : undefined
 }

@@ -1,7 +1,7 @@
 import type { Scope } from '../../../keys/caller.js'
 import type { Key } from '../../store/keys.js'
 import { Badge, Empty, Heading, Table, Time, OptionalTime, type Columns, type Tone } from '../components.js'
-import { activeFirst, PaginatedList, listingOf, type ListOptions } from '../listing.js'
+import { sortActiveFirst, PaginatedList, paginate, type ListOptions } from '../listing.js'
 import type { PageQuery } from '../declared-page.js'
 import { keyPath, organizationPath } from '../paths.js'
 
@@ -12,7 +12,7 @@ type KeyStatus = 'good' | 'expiring' | 'rolled' | 'expired' | 'revoked'
 const soonMs = 14 * 24 * 3_600_000
 
 /** The status of a key; a rolled key stays valid until it expires. */
-export function conditionOf (key: Pick<Key, 'expiresAt' | 'revokedAt' | 'successor'>, now: Date): KeyStatus {
+export function getKeyStatus (key: Pick<Key, 'expiresAt' | 'revokedAt' | 'successor'>, now: Date): KeyStatus {
   if (key.revokedAt !== undefined) return 'revoked'
   const leftMs = key.expiresAt === undefined ? Infinity : Date.parse(key.expiresAt) - now.getTime()
   if (leftMs <= 0) return 'expired'
@@ -35,30 +35,30 @@ const conditionBadges: Readonly<Record<KeyStatus, { readonly tone: Tone, readonl
 }
 
 /** A text for what the scopes of a key permit. */
-export function scopesText (scopes: readonly Scope[]): string {
+export function formatScopes (scopes: readonly Scope[]): string {
   return scopes.map(scope => (scope === '*' ? 'read, write' : scope)).join(', ')
 }
 
 /** A key, and how it is at the moment. */
-interface JudgedKey { readonly key: Key, readonly condition: KeyStatus }
+interface KeyWithStatus { readonly key: Key, readonly condition: KeyStatus }
 
 /** The content of the list of an organization's keys. */
 interface KeyList {
   readonly tenantId: string
   /** Those that open something first. */
-  readonly listing: ListOptions<JudgedKey>
+  readonly listing: ListOptions<KeyWithStatus>
   readonly mayChange: boolean
 }
 
 /** The page of an organization's keys that a query requests. @param keys newest first */
-export function keyListing (
+export function paginateKeys (
   keys: readonly Key[],
   now: Date,
   query: PageQuery
-): ListOptions<JudgedKey> {
-  const judged = keys.map(key => ({ key, condition: conditionOf(key, now) }))
-  return listingOf(
-    activeFirst(judged, ({ condition }) => isActive(condition)),
+): ListOptions<KeyWithStatus> {
+  const judged = keys.map(key => ({ key, condition: getKeyStatus(key, now) }))
+  return paginate(
+    sortActiveFirst(judged, ({ condition }) => isActive(condition)),
     ({ key: { name, keyId, hint } }) => [name, keyId, hint],
     query
   )
@@ -107,7 +107,7 @@ function NoKey ({ tenantId, mayChange }: Pick<KeyList, 'tenantId' | 'mayChange'>
   )
 }
 
-function Ended ({ judged }: { readonly judged: readonly JudgedKey[] }) {
+function Ended ({ judged }: { readonly judged: readonly KeyWithStatus[] }) {
   return (
     <section>
       <h2>Expired and revoked keys</h2>
@@ -116,7 +116,7 @@ function Ended ({ judged }: { readonly judged: readonly JudgedKey[] }) {
   )
 }
 
-const columns: Columns<JudgedKey> = [
+const columns: Columns<KeyWithStatus> = [
   {
     name: 'Name',
     cell: ({ key: { keyId, name, hint } }) => (
@@ -128,7 +128,7 @@ const columns: Columns<JudgedKey> = [
   },
   { name: 'State', cell: ({ condition }) => <KeyStatusBadge condition={condition} /> },
   { name: 'Mode', cell: ({ key: { mode } }) => <Badge tone={mode} text={mode} /> },
-  { name: 'Scopes', cell: ({ key }) => <span safe>{scopesText(key.scopes)}</span> },
+  { name: 'Scopes', cell: ({ key }) => <span safe>{formatScopes(key.scopes)}</span> },
   { name: 'Created', cell: ({ key }) => <Time at={key.createdAt} /> },
   { name: 'Last used', cell: ({ key }) => <OptionalTime at={key.lastUsedAt} otherwise='never' /> },
   { name: 'Expires', cell: ({ key }) => <OptionalTime at={key.expiresAt} otherwise='never' /> }

@@ -1,6 +1,6 @@
 import type { Effect, Scope } from '../../../keys/caller.js'
 import { mappings } from '../../../mappings/registry.js'
-import { field, fieldValues, type FormError } from '../form.js'
+import { readField, readFieldValues, type FormError } from '../form.js'
 import { Heading, ErrorNotice } from '../components.js'
 import { LastDayField, NameField, PostForm, RadioField, SubmitButton, type RadioOption } from '../forms.js'
 import { organizationPath } from '../paths.js'
@@ -20,23 +20,23 @@ const paths = mappings.map(({ path }) => path).sort()
 const effects = [['read', 'Read'], ['write', 'Write']] as const
 
 /** The choice that was sent. */
-export function resourceChoiceIn (body: unknown): ResourceChoice {
+export function readResourceChoice (body: unknown): ResourceChoice {
   return {
-    read: fieldValues(body, 'read'),
-    write: fieldValues(body, 'write'),
-    isRaw: fieldValues(body, 'raw').length > 0
+    read: readFieldValues(body, 'read'),
+    write: readFieldValues(body, 'write'),
+    isRaw: readFieldValues(body, 'raw').length > 0
   }
 }
 
 /** The scopes that a form requests; what it does not offer is left as it is, for the control plane to refuse. */
-export function scopesIn (body: unknown): Scope[] {
-  const choice = field(body, 'scopes')
-  return choice === chosenResources ? scopesOf(resourceChoiceIn(body)) : [choice as Scope]
+export function readScopes (body: unknown): Scope[] {
+  const choice = readField(body, 'scopes')
+  return choice === chosenResources ? toScopes(readResourceChoice(body)) : [choice as Scope]
 }
 
-function scopesOf ({ read, write, isRaw }: ResourceChoice): Scope[] {
-  const typeOf = (path: string): string => mappings.find(mapping => mapping.path === path)?.type ?? path
-  const toScope = (effect: Effect) => (path: string): Scope => `${isRaw ? `fhir/${typeOf(path)}` : path}:${effect}`
+function toScopes ({ read, write, isRaw }: ResourceChoice): Scope[] {
+  const toResourceType = (path: string): string => mappings.find(mapping => mapping.path === path)?.type ?? path
+  const toScope = (effect: Effect) => (path: string): Scope => `${isRaw ? `fhir/${toResourceType(path)}` : path}:${effect}`
   return [...read.map(toScope('read')), ...write.map(toScope('write'))]
 }
 

@@ -2,14 +2,14 @@ import type { Key } from '../../store/keys.js'
 import { Badge, Copyable, DescriptionItem, Heading, Time, OptionalTime, ErrorNotice } from '../components.js'
 import type { FormError } from '../form.js'
 import { PostForm, SubmitButton, TextField } from '../forms.js'
-import { KeyStatusBadge, conditionOf, isActive, scopesText } from './list.js'
+import { KeyStatusBadge, getKeyStatus, isActive, formatScopes } from './list.js'
 import { auditPath, keyPath } from '../paths.js'
 import { ActorName } from '../audit/labels.js'
 
 /** The content of the page of a key. */
-interface ShownKey {
+interface KeyPageProps {
   readonly csrf: string
-  readonly shown: Key
+  readonly apiKey: Key
   readonly now: Date
   readonly mayChange: boolean
   readonly lastDay?: string
@@ -17,8 +17,8 @@ interface ShownKey {
 }
 
 /** The page of a key, with its actions. */
-export function KeyPage ({ csrf, shown: key, now, mayChange, lastDay, error }: ShownKey) {
-  const condition = conditionOf(key, now)
+export function KeyPage ({ csrf, apiKey: key, now, mayChange, lastDay, error }: KeyPageProps) {
+  const condition = getKeyStatus(key, now)
   const canEnd = mayChange && isActive(condition)
   return (
     <>
@@ -28,7 +28,7 @@ export function KeyPage ({ csrf, shown: key, now, mayChange, lastDay, error }: S
         {canEnd ? <a class='button button-danger' href={keyPath(key.keyId, 'revoke')}>Revoke</a> : ''}
       </Heading>
       <ErrorNotice error={error} />
-      <KeyFacts shown={key} now={now} />
+      <KeyFacts apiKey={key} now={now} />
       <p>
         <a href={auditPath(key.tenantId, { entity: key.keyId })}>Audit trail of this key</a>
         {' · '}
@@ -39,11 +39,11 @@ export function KeyPage ({ csrf, shown: key, now, mayChange, lastDay, error }: S
   )
 }
 
-function KeyFacts ({ shown: key, now }: { readonly shown: Key, readonly now: Date }) {
+function KeyFacts ({ apiKey: key, now }: { readonly apiKey: Key, readonly now: Date }) {
   return (
     <dl class='facts'>
       <DescriptionItem name='State'>
-        <KeyStatusBadge condition={conditionOf(key, now)} />
+        <KeyStatusBadge condition={getKeyStatus(key, now)} />
         {key.revokedAt === undefined
           ? ''
           : (
@@ -62,7 +62,7 @@ function KeyFacts ({ shown: key, now }: { readonly shown: Key, readonly now: Dat
             )}
       </DescriptionItem>
       <DescriptionItem name='Mode'><Badge tone={key.mode} text={key.mode} /></DescriptionItem>
-      <DescriptionItem name='Scopes'><span safe>{scopesText(key.scopes)}</span></DescriptionItem>
+      <DescriptionItem name='Scopes'><span safe>{formatScopes(key.scopes)}</span></DescriptionItem>
       <DescriptionItem name='Secret'>
         <code safe>{`svc_${key.mode}_…${key.hint}`}</code>
       </DescriptionItem>
@@ -88,7 +88,7 @@ function ExpiryForm ({
   now,
   lastDay,
   error
-}: Pick<ShownKey, 'csrf' | 'now' | 'lastDay' | 'error'> & { readonly keyId: string }) {
+}: Pick<KeyPageProps, 'csrf' | 'now' | 'lastDay' | 'error'> & { readonly keyId: string }) {
   return (
     <section>
       <h2>Set a last day</h2>

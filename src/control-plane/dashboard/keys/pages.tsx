@@ -5,67 +5,67 @@ import type { Key } from '../../store/keys.js'
 import { ControlError } from '../../store/control-error.js'
 import type { Mode } from '../../../config/mode.js'
 import { Badge, ErrorNotice, Heading, OptionalTime } from '../components.js'
-import { factsOf, ofOrganization, page, type DeclaredPage, type PageRequest } from '../declared-page.js'
-import { endOfLastDay, field, type FormError } from '../form.js'
+import { fetchPageFacts, organizationPageBase, definePage, type DeclaredPage, type PageRequest } from '../declared-page.js'
+import { endOfLastDay, readField, type FormError } from '../form.js'
 import { NameField, PostForm, SubmitButton } from '../forms.js'
 import type { DashboardContext } from '../options.js'
 import type { PageFacts } from '../page.js'
 import { keyPath, organizationPath } from '../paths.js'
-import { keyListing, KeysPage } from './list.js'
-import { NewKeyPage, resourceChoiceIn, scopesIn } from './new.js'
+import { paginateKeys, KeysPage } from './list.js'
+import { NewKeyPage, readResourceChoice, readScopes } from './new.js'
 import { KeyPage } from './page.js'
 import { isPending, PropagationPage } from './propagation.js'
 import { overlaps, RollPage, SecretPage } from './secret.js'
 
 /** The pages of keys. */
 export const keyPages = (parts: DashboardContext): ReadonlyArray<DeclaredPage<any>> => [
-  page({
-    ...ofOrganization,
+  definePage({
+    ...organizationPageBase,
     path: '/organizations/:tenantId/keys',
     title: 'Keys',
     show: async ({ subject: { tenantId }, request: { controlService, query }, mayChange }) => {
       const keys = await controlService.listKeys(tenantId)
-      const listing = keyListing(keys.reverse(), parts.now(), query)
+      const listing = paginateKeys(keys.reverse(), parts.now(), query)
       return <KeysPage tenantId={tenantId} listing={listing} mayChange={mayChange} />
     }
   }),
   newKeyPage(parts),
-  page({
-    ...ofKey,
+  definePage({
+    ...keyPageBase,
     path: '/keys/:keyId',
     title: ({ name }) => name,
     show: ({ subject, csrf, mayChange, typed, error }) => (
       <KeyPage
         csrf={csrf}
-        shown={subject}
+        apiKey={subject}
         now={parts.now()}
         mayChange={mayChange}
         lastDay={typed?.('lastDay')}
         error={error}
       />
     ),
-    actions: [{ run: expire, again: 'invalid or conflict' }]
+    actions: [{ run: expire, redisplayOn: 'invalid or conflict' }]
   }),
-  ...keyChanges(parts),
-  page({
-    ...ofKey,
+  ...keyChangePages(parts),
+  definePage({
+    ...keyPageBase,
     path: '/keys/:keyId/reach',
     title: 'State on each gateway',
     show: async ({ subject, request: { controlService } }) =>
-      <PropagationPage shown={subject} reach={await settledReach(controlService, subject.keyId)} />
+      <PropagationPage apiKey={subject} reach={await fetchSettledPropagation(controlService, subject.keyId)} />
   })
 ]
 
 /** What a page about a key has in common with the others. */
-const ofKey = {
+const keyPageBase = {
   load: ({ controlService, params }: PageRequest): Promise<Key> => controlService.findKey(params.keyId),
   facts: ({ tenantId }: Pick<Key, 'tenantId'>, request: PageRequest): Promise<PageFacts> =>
-    factsOf(organizationPath(tenantId, 'keys'), tenantId, request)
+    fetchPageFacts(organizationPath(tenantId, 'keys'), tenantId, request)
 }
 
 function newKeyPage ({ now, gatewayUrl }: DashboardContext): DeclaredPage<any> {
-  return page({
-    ...ofOrganization,
+  return definePage({
+    ...organizationPageBase,
     path: '/organizations/:tenantId/keys/new',
     role: 'admin',
     title: 'New key',
@@ -79,17 +79,17 @@ function newKeyPage ({ now, gatewayUrl }: DashboardContext): DeclaredPage<any> {
         name={typed?.('name')}
         mode={typed?.('mode')}
         scopes={typed?.('scopes')}
-        resources={typed && resourceChoiceIn(request.body)}
+        resources={typed && readResourceChoice(request.body)}
         lastDay={typed?.('lastDay')}
       />
     ),
     actions: [{
-      again: 'invalid',
+      redisplayOn: 'invalid',
       run: async ({ controlService, body }, organization) => {
-        const [name, mode, scopes] = [field(body, 'name'), field(body, 'mode') as Mode, scopesIn(body)]
-        const expiresAt = endOfLastDay(field(body, 'lastDay'))
+        const [name, mode, scopes] = [readField(body, 'name'), readField(body, 'mode') as Mode, readScopes(body)]
+        const expiresAt = endOfLastDay(readField(body, 'lastDay'))
         const { tenantId } = organization
-        const draft = { tenantId, name, mode, scopes, expiresAt, once: field(body, 'once') }
+        const draft = { tenantId, name, mode, scopes, expiresAt, once: readField(body, 'once') }
         const { keyId, secret } = await controlService.createKey(draft)
         const made = { keyId, name: name.trim(), mode, scopes, secret, gatewayUrl }
         return { title: 'Key created', content: <SecretPage {...made} />, facts: { organization } }
@@ -99,45 +99,46 @@ function newKeyPage ({ now, gatewayUrl }: DashboardContext): DeclaredPage<any> {
 }
 
 /** The changes of a key that have a page of their own. */
-const keyChanges = ({ gatewayUrl }: DashboardContext): ReadonlyArray<DeclaredPage<any>> => [
-  page({
-    ...ofKey,
+const keyChangePages = ({ gatewayUrl }: DashboardContext): ReadonlyArray<DeclaredPage<any>> => [
+  definePage({
+    ...keyPageBase,
     path: '/keys/:keyId/rename',
     role: 'admin',
     title: 'Rename key',
     show: ({ subject, csrf, typed, error }) =>
-      <RenamePage csrf={csrf} shown={subject} name={typed?.('name')} error={error} />,
+      <RenamePage csrf={csrf} apiKey={subject} name={typed?.('name')} error={error} />,
     actions: [{
-      again: 'invalid or conflict',
+      redisplayOn: 'invalid or conflict',
       run: async ({ controlService, body }, key) => {
-        const { keyId } = await controlService.changeKey(key.keyId, { name: field(body, 'name') })
+        const { keyId } = await controlService.changeKey(key.keyId, { name: readField(body, 'name') })
         return { to: keyPath(keyId), message: 'Key renamed.' }
       }
     }]
   }),
-  page({
-    ...ofKey,
+  definePage({
+    ...keyPageBase,
     path: '/keys/:keyId/roll',
     role: 'admin',
     title: 'Roll key',
-    show: ({ subject, csrf }) => <RollPage csrf={csrf} shown={subject} />,
+    show: ({ subject, csrf }) => <RollPage csrf={csrf} apiKey={subject} />,
     actions: [{
       run: async (request, key) => {
-        const overlap = overlapMs(field(request.body, 'overlap'))
+        const overlap = parseOverlapMs(readField(request.body, 'overlap'))
         const { keyId, secret, previous } = await request.controlService.rollKey(key.keyId, overlap)
         const { name, mode, scopes } = previous
         const expiresAt = previous.revokedAt === undefined ? previous.expiresAt : undefined
-        const shown = { keyId, name, mode, scopes, secret, gatewayUrl, previous: { keyId: previous.keyId, expiresAt } }
-        return { title: 'Key rolled', content: <SecretPage {...shown} />, facts: await ofKey.facts(previous, request) }
+        const rolled = { keyId: previous.keyId, expiresAt }
+        const content = <SecretPage {...{ keyId, name, mode, scopes, secret, gatewayUrl, previous: rolled }} />
+        return { title: 'Key rolled', content, facts: await keyPageBase.facts(previous, request) }
       }
     }]
   }),
-  page({
-    ...ofKey,
+  definePage({
+    ...keyPageBase,
     path: '/keys/:keyId/revoke',
     role: 'admin',
     title: 'Revoke key',
-    show: ({ subject, csrf }) => <RevokePage csrf={csrf} shown={subject} />,
+    show: ({ subject, csrf }) => <RevokePage csrf={csrf} apiKey={subject} />,
     actions: [{
       run: async ({ controlService }, key) => {
         const { keyId } = await controlService.revokeKey(key.keyId)
@@ -148,37 +149,37 @@ const keyChanges = ({ gatewayUrl }: DashboardContext): ReadonlyArray<DeclaredPag
 ]
 
 /** A choice that is not offered is no time at all, which the control plane refuses. */
-function overlapMs (choice: string): number {
+function parseOverlapMs (choice: string): number {
   return Object.hasOwn(overlaps, choice) ? overlaps[choice]!.ms : NaN
 }
 
 async function expire ({ controlService, body }: PageRequest, key: Key) {
-  const end = endOfLastDay(field(body, 'lastDay'))
+  const end = endOfLastDay(readField(body, 'lastDay'))
   if (end === undefined) throw new ControlError('invalid', 'Choose the last day of the key.', 'expiresAt')
   const { keyId } = await controlService.changeKey(key.keyId, { expiresAt: end })
   return { to: keyPath(keyId), message: 'Last day set.' }
 }
 
 /** Gateways apply a change within a second, so that a page requested immediately afterwards shows the final state. */
-async function settledReach (controlService: ControlService, keyId: string): Promise<KeyPropagation> {
-  let reach = await controlService.reachOfKey(keyId)
+async function fetchSettledPropagation (controlService: ControlService, keyId: string): Promise<KeyPropagation> {
+  let reach = await controlService.getKeyPropagation(keyId)
   for (let looks = 0; looks < 20 && isPending(reach); looks++) {
     await pause(75)
-    reach = await controlService.reachOfKey(keyId)
+    reach = await controlService.getKeyPropagation(keyId)
   }
   return reach
 }
 
 interface RenameForm {
   readonly csrf: string
-  readonly shown: Key
+  readonly apiKey: Key
   /** The text from the previous submission. */
   readonly name?: string
   readonly error?: FormError
 }
 
 /** The form that renames a key. */
-function RenamePage ({ csrf, shown: key, name = key.name, error }: RenameForm) {
+function RenamePage ({ csrf, apiKey: key, name = key.name, error }: RenameForm) {
   return (
     <>
       <Heading title={`Rename “${key.name}”`} about='Its secret stays the same, and applications notice nothing.' />
@@ -192,7 +193,7 @@ function RenamePage ({ csrf, shown: key, name = key.name, error }: RenameForm) {
 }
 
 /** The confirmation page for revoking a key. */
-function RevokePage ({ csrf, shown: key }: { readonly csrf: string, readonly shown: Key }) {
+function RevokePage ({ csrf, apiKey: key }: { readonly csrf: string, readonly apiKey: Key }) {
   return (
     <>
       <Heading title={`Revoke “${key.name}”?`} />

@@ -1,16 +1,16 @@
 import type { KeyPropagation } from '../../store/gateway-store.js'
 import type { Key } from '../../store/keys.js'
 import { Badge, Empty, Heading, Table, Time, type Columns } from '../components.js'
-import { durationText } from '../format.js'
+import { formatDuration } from '../format.js'
 import { keyPath } from '../paths.js'
 
 /** On which gateways the latest change of a key is in force. */
-export function PropagationPage ({ shown: key, reach }: { readonly shown: Key, readonly reach: KeyPropagation }) {
-  const deed = key.revokedAt === undefined ? 'The latest change of' : 'The revocation of'
+export function PropagationPage ({ apiKey: key, reach }: { readonly apiKey: Key, readonly reach: KeyPropagation }) {
+  const changeText = key.revokedAt === undefined ? 'The latest change of' : 'The revocation of'
   return (
     <>
       <Heading title={key.revokedAt === undefined ? `“${key.name}” on each gateway` : `“${key.name}” is revoked`} />
-      <p>{deed} this key was made <Time at={reach.changedAt} />.</p>
+      <p>{changeText} this key was made <Time at={reach.changedAt} />.</p>
       {reach.gateways.length === 0 ? <NoGateway /> : <Table label='Gateways' columns={columns} rows={reach.gateways} />}
       <div class='actions'>
         {isPending(reach) ? <a class='button button-primary' href={keyPath(key.keyId, 'reach')}>Refresh</a> : ''}
@@ -40,7 +40,7 @@ const columns: Columns<GatewayReach> = [
   { name: 'State', cell: reach => <ReachBadge {...reach} /> },
   {
     name: 'In force after',
-    cell: ({ afterMs }) => <span safe>{afterMs === undefined ? 'not measured' : durationText(afterMs)}</span>
+    cell: ({ afterMs }) => <span safe>{afterMs === undefined ? 'not measured' : formatDuration(afterMs)}</span>
   }
 ]
 

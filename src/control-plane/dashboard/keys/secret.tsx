@@ -26,7 +26,7 @@ const choices: readonly RadioOption[] = Object.entries(overlaps).map(([value, { 
 }))
 
 /** The form that makes a key which follows another one. */
-export function RollPage ({ csrf, shown: key }: { readonly csrf: string, readonly shown: Key }) {
+export function RollPage ({ csrf, apiKey: key }: { readonly csrf: string, readonly apiKey: Key }) {
   return (
     <>
       <Heading
@@ -45,7 +45,7 @@ export function RollPage ({ csrf, shown: key }: { readonly csrf: string, readonl
 }
 
 /** A key in the only showing of its secret. */
-interface ShownSecret {
+interface SecretPageProps {
   readonly keyId: string
   readonly name: string
   readonly mode: Mode
@@ -58,8 +58,8 @@ interface ShownSecret {
 }
 
 /** The page that shows a new key's secret, once. */
-export function SecretPage (shown: ShownSecret) {
-  const { keyId, name, scopes, secret, previous } = shown
+export function SecretPage (props: SecretPageProps) {
+  const { keyId, name, scopes, secret, previous } = props
   const readable = mappings.find(({ path }) => may(scopes, 'read', { resource: path }))?.path
   return (
     <>
@@ -71,14 +71,14 @@ export function SecretPage (shown: ShownSecret) {
         risk='Anyone who has it can use the key.'
         next={keyPath(keyId)}
       >
-        {readable === undefined ? '' : <FirstRequest {...shown} resource={readable} />}
+        {readable === undefined ? '' : <FirstRequest {...props} resource={readable} />}
         {previous === undefined ? '' : <Previous {...previous} />}
       </ShownOnce>
     </>
   )
 }
 
-function FirstRequest ({ mode, secret, gatewayUrl, resource }: ShownSecret & { readonly resource: string }) {
+function FirstRequest ({ mode, secret, gatewayUrl, resource }: SecretPageProps & { readonly resource: string }) {
   const things = resource.replaceAll('-', ' ')
   return (
     <section>

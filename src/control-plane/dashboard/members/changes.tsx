@@ -17,13 +17,13 @@ const wills = {
 } as const
 
 /** The other role that a member of an organization can have. */
-export function otherRole ({ role }: Member): 'admin' | 'viewer' {
+export function getOtherRole ({ role }: Member): 'admin' | 'viewer' {
   return role === 'admin' ? 'viewer' : 'admin'
 }
 
 /** The confirmation page for changing a member's role. */
 export function RolePage ({ csrf, member, isOwn }: MemberView) {
-  const role = otherRole(member)
+  const role = getOtherRole(member)
   return (
     <>
       <Heading title={`Make ${member.name} ${role}?`} />

@@ -3,7 +3,7 @@ import type { Invitation, Member } from '../../store/members.js'
 import { Badge, Empty, Heading, Links, Table, Time, OptionalTime, ErrorNotice, type Columns } from '../components.js'
 import type { FormError } from '../form.js'
 import { EmailField, PostForm, RadioField, SubmitButton, type RadioOption } from '../forms.js'
-import { otherRole } from './changes.js'
+import { getOtherRole } from './changes.js'
 import { PaginatedList, type ListOptions } from '../listing.js'
 import { invitationPath, memberPath, membersPath } from '../paths.js'
 
@@ -44,7 +44,7 @@ export function MembersPage (list: MemberList) {
         what='Name or email address'
         empty={<NoMembers mayInvite={mayInvite} />}
       >
-        <Table label='Members' columns={memberColumns(list)} rows={listing.rows} />
+        <Table label='Members' columns={buildMemberColumns(list)} rows={listing.rows} />
       </PaginatedList>
       {invitations.length === 0 ? '' : <Invitations {...list} />}
       {mayInvite ? <InvitationForm {...list} /> : ''}
@@ -71,7 +71,7 @@ const roleTexts: Readonly<Record<Role, string>> = {
   viewer: 'sees everything, changes nothing'
 }
 
-const memberColumns = ({ tenantId, mayChange }: MemberList): Columns<Member> => [
+const buildMemberColumns = ({ tenantId, mayChange }: MemberList): Columns<Member> => [
   { name: 'Name', cell: ({ name }) => <span safe>{name}</span> },
   { name: 'Email', kind: 'long', cell: ({ email }) => <span safe>{email}</span> },
   { name: 'Role', cell: ({ role }) => <Badge tone='neutral' text={role} /> },
@@ -82,7 +82,7 @@ const memberColumns = ({ tenantId, mayChange }: MemberList): Columns<Member> => 
 
 function MemberActions ({ tenantId, member }: { readonly tenantId: string | undefined, readonly member: Member }) {
   const { memberId, name, isFromProvider } = member
-  const other = otherRole(member)
+  const other = getOtherRole(member)
   return (
     <Links>
       {tenantId === undefined || isFromProvider
@@ -106,12 +106,12 @@ function Invitations (list: MemberList) {
   return (
     <section>
       <h2>Open invitations</h2>
-      <Table label='Invitations' columns={invitationColumns(list)} rows={list.invitations} />
+      <Table label='Invitations' columns={buildInvitationColumns(list)} rows={list.invitations} />
     </section>
   )
 }
 
-const invitationColumns = ({ csrf, mayChange }: MemberList): Columns<Invitation> => [
+const buildInvitationColumns = ({ csrf, mayChange }: MemberList): Columns<Invitation> => [
   { name: 'Email', kind: 'long', cell: ({ email }) => <span safe>{email}</span> },
   { name: 'Role', cell: ({ role }) => <Badge tone='neutral' text={role} /> },
   { name: 'Invited', cell: ({ createdAt }) => <Time at={createdAt} /> },

@@ -1,10 +1,10 @@
 import type { Role } from '../../../config/actor.js'
 import type { Invitation, Member } from '../../store/members.js'
 import { Heading, OptionalTime, ShownOnce, Time } from '../components.js'
-import { factsOf, ofEither, page, type DeclaredPage, type PageRequest, type PageView } from '../declared-page.js'
-import { field } from '../form.js'
+import { fetchPageFacts, createOptionalOrganizationBase, definePage, type DeclaredPage, type PageRequest, type PageView } from '../declared-page.js'
+import { readField } from '../form.js'
 import { PostForm, SubmitButton } from '../forms.js'
-import { listingOf } from '../listing.js'
+import { paginate } from '../listing.js'
 import type { DashboardContext } from '../options.js'
 import type { PageFacts } from '../page.js'
 import { home, memberPath, membersPath, signInPath } from '../paths.js'
@@ -15,7 +15,7 @@ import { NewPasswordPage, ResetPasswordPage, RolePage, type MemberView } from '.
 export const memberPages = (parts: DashboardContext): ReadonlyArray<DeclaredPage<any>> => [
   peoplePage({ path: '/organizations/:tenantId/members', title: 'Members' }, parts),
   peoplePage({ path: '/operators', role: 'operator', title: 'Operators' }, parts),
-  page({
+  definePage({
     path: '/invitations/:invitationId/withdraw',
     actions: [{
       // The control service finds the invitation first: one of another organization is missing, also for viewers.
@@ -26,7 +26,7 @@ export const memberPages = (parts: DashboardContext): ReadonlyArray<DeclaredPage
       }
     }]
   }),
-  ...memberChanges
+  ...memberChangePages
 ]
 
 /** The people of an organization, or the operators. */
@@ -34,8 +34,8 @@ function peoplePage (
   declared: Pick<DeclaredPage<any>, 'path' | 'role' | 'title'>,
   { settings, url }: DashboardContext
 ): DeclaredPage<any> {
-  const either = ofEither(membersPath)
-  return page({
+  const either = createOptionalOrganizationBase(membersPath)
+  return definePage({
     ...either,
     ...declared,
     show: async ({ subject: organization, request, csrf, once, mayChange, typed, error }) => {
@@ -50,7 +50,7 @@ function peoplePage (
           csrf={csrf}
           once={once}
           tenantId={tenantId}
-          listing={listingOf(members, ({ name, email }) => [name, email], query)}
+          listing={paginate(members, ({ name, email }) => [name, email], query)}
           invitations={invitations}
           mayChange={mayChange}
           mayInvite={mayChange && settings.localAccounts}
@@ -64,13 +64,13 @@ function peoplePage (
     actions: !settings.localAccounts
       ? []
       : [{
-          again: 'invalid or conflict',
+          redisplayOn: 'invalid or conflict',
           run: async ({ controlService, body }, organization) => {
             const { token, ...invitation } = await controlService.invite({
               tenantId: organization?.tenantId,
-              email: field(body, 'email'),
-              role: field(body, 'role') as Role,
-              once: field(body, 'once')
+              email: readField(body, 'email'),
+              role: readField(body, 'role') as Role,
+              once: readField(body, 'once')
             })
             const content = <InvitationPage invitation={invitation} link={`${url}${home}/invitations/${token}`} />
             return { title: 'Invitation created', content, facts: either.facts(organization) }
@@ -80,36 +80,36 @@ function peoplePage (
 }
 
 /** What a page about a member has in common with the others. */
-const ofMember = {
+const memberPageBase = {
   role: 'admin',
   load: ({ controlService, params }: PageRequest): Promise<Member> => controlService.findMember(params.memberId),
   facts: ({ tenantId }: Member, request: PageRequest): Promise<PageFacts> =>
-    factsOf(membersPath(tenantId), tenantId, request)
+    fetchPageFacts(membersPath(tenantId), tenantId, request)
 } as const
 
-const viewOf = ({ csrf, subject, request }: PageView<Member>): MemberView =>
+const toMemberView = ({ csrf, subject, request }: PageView<Member>): MemberView =>
   ({ csrf, member: subject, isOwn: subject.memberId === request.member.memberId })
 
-const memberChanges: ReadonlyArray<DeclaredPage<any>> = [
-  page({
-    ...ofMember,
+const memberChangePages: ReadonlyArray<DeclaredPage<any>> = [
+  definePage({
+    ...memberPageBase,
     path: '/members/:memberId/role',
     title: 'Change role',
-    show: view => <RolePage {...viewOf(view)} />,
+    show: view => <RolePage {...toMemberView(view)} />,
     actions: [{
       run: async ({ controlService, body, member: self }, { memberId }) => {
-        const { tenantId, name, role } = await controlService.changeMemberRole(memberId, field(body, 'role') as Role)
+        const { tenantId, name, role } = await controlService.changeMemberRole(memberId, readField(body, 'role') as Role)
         return memberId === self.memberId
           ? { to: signInPath, message: `You are now ${role}. Sign in again.` }
           : { to: membersPath(tenantId), message: `${name} is now ${role}.` }
       }
     }]
   }),
-  page({
-    ...ofMember,
+  definePage({
+    ...memberPageBase,
     path: '/members/:memberId/remove',
     title: 'Remove member',
-    show: view => <RemovePage {...viewOf(view)} />,
+    show: view => <RemovePage {...toMemberView(view)} />,
     actions: [{
       run: async ({ controlService, member: self }, { memberId }) => {
         const { tenantId, name } = await controlService.removeMember(memberId)
@@ -119,16 +119,16 @@ const memberChanges: ReadonlyArray<DeclaredPage<any>> = [
       }
     }]
   }),
-  page({
-    ...ofMember,
+  definePage({
+    ...memberPageBase,
     path: '/members/:memberId/password',
     title: 'Reset password',
-    show: view => <ResetPasswordPage {...viewOf(view)} />,
+    show: view => <ResetPasswordPage {...toMemberView(view)} />,
     actions: [{
       run: async (request, member) => {
         const { password } = await request.controlService.resetPassword(member.memberId)
         const content = <NewPasswordPage member={member} password={password} />
-        return { title: 'New password', content, facts: await ofMember.facts(member, request) }
+        return { title: 'New password', content, facts: await memberPageBase.facts(member, request) }
       }
     }]
   })

@@ -25,7 +25,7 @@ export function OrganizationsPage ({ listing, plans }: OrganizationsPageOptions)
         <a class='button button-primary' href={`${home}/organizations/new`}>New organization</a>
       </Heading>
       <PaginatedList listing={listing} path={path} what='Name or tenant id' empty={<NoOrganization />}>
-        <Table label='Organizations' columns={columnsOf(plans)} rows={listing.rows} />
+        <Table label='Organizations' columns={buildColumns(plans)} rows={listing.rows} />
       </PaginatedList>
     </>
   )
@@ -45,7 +45,7 @@ function NoOrganization () {
   )
 }
 
-const columnsOf = (plans: Plans): Columns<ListedOrganization> => [
+const buildColumns = (plans: Plans): Columns<ListedOrganization> => [
   { name: 'Organization', cell: ({ tenantId, name }) => <a href={organizationPath(tenantId)} safe>{name}</a> },
   { name: 'Plan', cell: ({ plan }) => <span safe>{plan}</span> },
   { name: 'Overage', cell: ({ overage, plan }) => <Overage isOn={overage} plan={plans[plan]} /> },

@@ -5,8 +5,8 @@ import { QuotaMeter } from '../usage/quota.js'
 import { Badge, Copyable, DescriptionItem, Heading, Time, ErrorNotice } from '../components.js'
 import type { FormError } from '../form.js'
 import { NameField, PostForm, SelectField, SubmitButton, TextField } from '../forms.js'
-import { countOf, countText } from '../format.js'
-import { mayHaveOverage, planChoices, planText } from './plans.js'
+import { formatQuantity, formatCount } from '../format.js'
+import { mayHaveOverage, toPlanOptions, formatPlan } from './plans.js'
 import { organizationPath } from '../paths.js'
 
 /** The content of the overview of an organization. */
@@ -36,7 +36,7 @@ interface Overview {
 type Settings = Pick<Organization, 'name' | 'plan' | 'datastore'>
 
 /** The name of the hidden field with a setting's previous value, so that only edited fields are changed. */
-export const previousValueField = (name: string): string => `${name}-before`
+export const toPreviousValueField = (name: string): string => `${name}-before`
 
 /** An organization at a glance. */
 export function OverviewPage (overview: Overview) {
@@ -105,7 +105,7 @@ function UsageAtAGlance ({ organization, plan, today, month, now }: Overview) {
             counted={month.counted}
             overage={month.overage}
             allowance={allowance}
-            isServedPast={plan!.overage && organization.overage}
+            allowsOverage={plan!.overage && organization.overage}
             now={now}
           />
           )}
@@ -117,11 +117,11 @@ function UsageAtAGlance ({ organization, plan, today, month, now }: Overview) {
 }
 
 function Figure ({ label, total }: { readonly label: string, readonly total: UsageTotal }) {
-  const errors = `${countOf(total.errors + total.failed, 'error')}, ${countText(total.refused)} refused`
+  const errors = `${formatQuantity(total.errors + total.failed, 'error')}, ${formatCount(total.refused)} refused`
   return (
     <div class='figure'>
       <span class='figure-label' safe>{label}</span>
-      <span class='figure-number' safe>{countText(total.requests)}</span>
+      <span class='figure-number' safe>{formatCount(total.requests)}</span>
       <span class='quiet' safe>{errors}</span>
     </div>
   )
@@ -139,7 +139,7 @@ function Facts ({ organization, plan, datastores }: Overview) {
         <DescriptionItem name='Plan'>
           <span safe>{organization.plan}</span>
           <span class='hint' safe>
-            {plan === undefined ? 'This plan is no longer configured, so requests are refused.' : planText(plan)}
+            {plan === undefined ? 'This plan is no longer configured, so requests are refused.' : formatPlan(plan)}
           </span>
         </DescriptionItem>
         <DescriptionItem name='Datastore of test keys'>
@@ -193,13 +193,13 @@ function ChangeForm ({ csrf, organization, plans, typed, before, error }: Overvi
       <h2>Settings</h2>
       <PostForm action={organizationPath(organization.tenantId)} csrf={csrf}>
         {(['name', 'plan', 'datastore'] as const).map(name => (
-          <input type='hidden' name={previousValueField(name)} value={before[name] ?? ''} />
+          <input type='hidden' name={toPreviousValueField(name)} value={before[name] ?? ''} />
         ))}
         <NameField value={typed.name} error={error} />
         <SelectField
           label='Plan'
           name='plan'
-          choices={[...lost, ...planChoices(plans)]}
+          choices={[...lost, ...toPlanOptions(plans)]}
           value={typed.plan}
           error={error}
         />

@@ -1,24 +1,24 @@
 import type { FastifyRequest } from 'fastify'
 import type { Config, Plans } from '../../../config/schema.js'
-import { startOfMonth, monthOf } from '../../../limits/month.js'
+import { startOfMonth, toMonth } from '../../../limits/month.js'
 import type { Organization } from '../../store/organizations.js'
 import type { UsageTotal } from '../../store/usage-totals.js'
-import { ofOrganization, page, type DeclaredPage, type PageRequest } from '../declared-page.js'
-import { field, type FormError } from '../form.js'
-import { listingOf } from '../listing.js'
+import { organizationPageBase, definePage, type DeclaredPage, type PageRequest } from '../declared-page.js'
+import { readField, type FormError } from '../form.js'
+import { paginate } from '../listing.js'
 import type { DashboardContext } from '../options.js'
 import { organizationPath, home } from '../paths.js'
 import { OrganizationsPage } from './list.js'
-import { previousValueField, OverviewPage } from './overview.js'
+import { toPreviousValueField, OverviewPage } from './overview.js'
 import { Heading, ErrorNotice } from '../components.js'
 import { NameField, PostForm, RadioField, SubmitButton } from '../forms.js'
-import { planChoices } from './plans.js'
+import { toPlanOptions } from './plans.js'
 
 /** The pages of organizations: the list and the form for operators, the overview for their people. */
 export const organizationPages = (parts: DashboardContext): ReadonlyArray<DeclaredPage<any>> => [
-  page({
+  definePage({
     path: '/organizations',
-    elsewhere: ({ member }) => member.tenantId && organizationPath(member.tenantId),
+    redirectTo: ({ member }) => member.tenantId && organizationPath(member.tenantId),
     title: 'Organizations',
     show: async ({ request: { controlService, query } }) => {
       const [organizations, counts] = await Promise.all([
@@ -26,7 +26,7 @@ export const organizationPages = (parts: DashboardContext): ReadonlyArray<Declar
         controlService.countActiveKeys()
       ])
       const listed = organizations.map(one => ({ ...one, keys: counts.get(one.tenantId) ?? 0 }))
-      const listing = listingOf(listed, ({ name, tenantId }) => [name, tenantId], query)
+      const listing = paginate(listed, ({ name, tenantId }) => [name, tenantId], query)
       return <OrganizationsPage plans={parts.plans} listing={listing} />
     }
   }),
@@ -34,7 +34,7 @@ export const organizationPages = (parts: DashboardContext): ReadonlyArray<Declar
   overviewPage(parts)
 ]
 
-const newOrganizationPage = ({ plans }: DashboardContext): DeclaredPage<any> => page({
+const newOrganizationPage = ({ plans }: DashboardContext): DeclaredPage<any> => definePage({
   path: '/organizations/new',
   role: 'operator',
   title: 'New organization',
@@ -49,38 +49,38 @@ const newOrganizationPage = ({ plans }: DashboardContext): DeclaredPage<any> => 
     />
   ),
   actions: [{
-    again: 'invalid',
+    redisplayOn: 'invalid',
     run: async ({ controlService, body }) => {
       const { tenantId, name } = await controlService.createOrganization({
-        name: field(body, 'name'),
-        plan: field(body, 'plan'),
-        once: field(body, 'once')
+        name: readField(body, 'name'),
+        plan: readField(body, 'plan'),
+        once: readField(body, 'once')
       })
       return { to: organizationPath(tenantId), message: `Organization “${name}” created.` }
     }
   }]
 })
 
-const overviewPage = (parts: DashboardContext): DeclaredPage<any> => page({
-  ...ofOrganization,
+const overviewPage = (parts: DashboardContext): DeclaredPage<any> => definePage({
+  ...organizationPageBase,
   path: '/organizations/:tenantId',
   title: 'Overview',
   show: async ({ subject, request, csrf, mayChange, error }) => (
     <OverviewPage
-      {...await factsAbout(subject, request, parts)}
+      {...await fetchOverview(subject, request, parts)}
       csrf={csrf}
       mayChange={mayChange}
-      typed={error === undefined ? subject : typedIn(request)}
-      before={error === undefined ? subject : typedIn(request, previousValueField)}
+      typed={error === undefined ? subject : readOrganizationForm(request)}
+      before={error === undefined ? subject : readOrganizationForm(request, toPreviousValueField)}
       error={error}
     />
   ),
   actions: [
-    { role: 'operator', again: 'invalid or conflict', run: change },
+    { role: 'operator', redisplayOn: 'invalid or conflict', run: change },
     {
       at: '/overage',
       run: async ({ controlService, body }, { tenantId }) => {
-        const isOn = field(body, 'overage') === 'on'
+        const isOn = readField(body, 'overage') === 'on'
         const { overage } = await controlService.changeOrganization(tenantId, { overage: isOn })
         return { to: organizationPath(tenantId), message: overage ? 'Overage is on.' : 'Overage is off.' }
       }
@@ -89,7 +89,7 @@ const overviewPage = (parts: DashboardContext): DeclaredPage<any> => page({
 })
 
 /** What the overview says of an organization. */
-async function factsAbout (
+async function fetchOverview (
   organization: Organization,
   { controlService, member }: PageRequest,
   { plans, now, routing }: DashboardContext
@@ -97,14 +97,14 @@ async function factsAbout (
   const { tenantId, plan } = organization
   const [keys, use, webhooks] = await Promise.all([
     controlService.listKeys(tenantId),
-    useUntil({ controlService }, tenantId, now()),
+    fetchCurrentUsage({ controlService }, tenantId, now()),
     controlService.listWebhooks(tenantId)
   ])
   return {
     organization,
     plans,
     plan: Object.hasOwn(plans, plan) ? plans[plan] : undefined,
-    datastores: datastoresOf(organization, routing),
+    datastores: resolveDatastores(organization, routing),
     ...use,
     now: now(),
     hasKeys: keys.length > 0,
@@ -114,7 +114,7 @@ async function factsAbout (
 }
 
 /** The requests of live keys today and in this month, in UTC. */
-async function useUntil (
+async function fetchCurrentUsage (
   { controlService }: Pick<FastifyRequest, 'controlService'>,
   tenantId: string,
   now: Date
@@ -122,19 +122,19 @@ async function useUntil (
   const day = new Date(`${now.toISOString().slice(0, 10)}T00:00:00Z`)
   const to = new Date(now.getTime() + 1)
   const [today, month] = await Promise.all(
-    [day, startOfMonth(monthOf(now.toISOString()))].map(
-      async from => (await controlService.usage({ tenantId, mode: 'live', from, to })).totals[0]!
+    [day, startOfMonth(toMonth(now.toISOString()))].map(
+      async from => (await controlService.getUsage({ tenantId, mode: 'live', from, to })).totals[0]!
     )
   )
   return { today: today!, month: month! }
 }
 
 /** The values in the form, or with the other names its previous values. */
-function typedIn (
+function readOrganizationForm (
   { body }: Pick<FastifyRequest, 'body'>,
-  nameOf = (name: string): string => name
+  toFieldName = (name: string): string => name
 ): { readonly name: string; readonly plan: string; readonly datastore: string } {
-  const read = (name: string) => field(body, nameOf(name))
+  const read = (name: string) => readField(body, toFieldName(name))
   return { name: read('name'), plan: read('plan'), datastore: read('datastore').trim() }
 }
 
@@ -143,8 +143,8 @@ function typedIn (
  * person, whose change must not be overwritten.
  */
 async function change (request: PageRequest, { tenantId }: Organization) {
-  const before = typedIn(request, previousValueField)
-  const differing = Object.entries(typedIn(request)).filter(
+  const before = readOrganizationForm(request, toPreviousValueField)
+  const differing = Object.entries(readOrganizationForm(request)).filter(
     ([name, value]) => value !== before[name as keyof typeof before]
   )
   const changes = Object.fromEntries(
@@ -158,7 +158,7 @@ async function change (request: PageRequest, { tenantId }: Organization) {
  * The names of the datastores that an organization's keys open; `live` is undefined where a dedicated one is missing,
  * as gateways see it that are configured like this process.
  */
-function datastoresOf (
+function resolveDatastores (
   { tenantId, plan, datastore }: Organization,
   { test, live, dedicated }: Config['routing']
 ): { readonly test: string; readonly live: string | undefined } {
@@ -184,7 +184,7 @@ function NewOrganizationPage ({ csrf, once, plans, name, plan, error }: NewOrgan
       <ErrorNotice error={error} />
       <PostForm action={`${home}/organizations/new`} csrf={csrf} once={once}>
         <NameField value={name} hint='The customer’s name. You can change it later.' error={error} />
-        <RadioField label='Plan' name='plan' choices={planChoices(plans)} value={plan} error={error} />
+        <RadioField label='Plan' name='plan' choices={toPlanOptions(plans)} value={plan} error={error} />
         <SubmitButton label='Create organization' cancel={`${home}/organizations`} />
       </PostForm>
     </>

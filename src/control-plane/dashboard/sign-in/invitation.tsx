@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply } from 'fastify'
 import { expiredInvitation } from '../../store/invitation-store.js'
 import type { Invitation } from '../../store/members.js'
 import { ErrorNotice } from '../components.js'
-import { field, redisplayOnError, statusOf, toFormError, type FormError } from '../form.js'
+import { readField, redisplayOnError, toHttpStatus, toFormError, type FormError } from '../form.js'
 import { NameField, PasswordField, PostForm, SubmitButton, passwordHint } from '../forms.js'
 import type { DashboardContext } from '../options.js'
 import { signIn } from '../session.js'
@@ -32,14 +32,14 @@ export async function invitationRoutes (scope: FastifyInstance, parts: Dashboard
   scope.get<{ Params: Link }>('/invitations/:token', async ({ params: { token } }, reply) => await show(reply, token))
   scope.post<{ Params: Link }>('/invitations/:token', async (request, reply) => {
     const { params: { token }, body } = request
-    const name = field(body, 'name')
+    const name = readField(body, 'name')
     // Before the password is hashed, which is expensive.
     await find(control, token)
     return await redisplayOnError(async () => {
-      const { memberId } = await control.invitations.accept(token, { name, password: field(body, 'password') })
+      const { memberId } = await control.invitations.accept(token, { name, password: readField(body, 'password') })
       await signIn(request, parts, memberId)
       return reply.done('/dashboard', 'Welcome. You are signed in. Next time, sign in with your email and password.')
-    }, async refusal => await show(reply.code(statusOf(refusal)), token, { name, error: toFormError(refusal) }))
+    }, async refusal => await show(reply.code(toHttpStatus(refusal)), token, { name, error: toFormError(refusal) }))
   })
 }
 

@@ -5,15 +5,15 @@ const nowhere = 'http://dashboard.invalid'
 /**
  * Where a sign-in leads: the page that was requested, when it is one of the dashboard's own, and else its beginning.
  */
-export function nextPath (requested: string): string {
+export function sanitizeNextPath (requested: string): string {
   if (!URL.canParse(requested, nowhere)) return '/dashboard'
   const { origin, pathname, search } = new URL(requested, nowhere)
   return origin === nowhere && pathname.startsWith('/dashboard/') ? pathname + search : '/dashboard'
 }
 
 /** The page that a form was sent from, by the Referer header; undefined if the browser sends none. */
-export function pageOfForm ({ headers: { referer = '' } }: FastifyRequest): string | undefined {
+export function findFormPage ({ headers: { referer = '' } }: FastifyRequest): string | undefined {
   if (!URL.canParse(referer)) return undefined
   const { pathname, search } = new URL(referer)
-  return nextPath(pathname + search)
+  return sanitizeNextPath(pathname + search)
 }

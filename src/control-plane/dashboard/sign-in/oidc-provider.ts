@@ -28,16 +28,16 @@ const timeoutSeconds = 10
  */
 export class Provider {
   readonly #options: ProviderOptions
-  #found: Promise<oidc.Configuration> | undefined
+  #discovery: Promise<oidc.Configuration> | undefined
 
   constructor (options: ProviderOptions) {
     this.#options = options
   }
 
   /** The URL to send a browser to, and the state that it must store. */
-  async begin (next: string): Promise<{ readonly url: URL, readonly journey: AuthorizationRequest }> {
-    const configuration = await this.#configuration()
-    const journey = {
+  async begin (next: string): Promise<{ readonly url: URL, readonly authorizationRequest: AuthorizationRequest }> {
+    const configuration = await this.#getConfiguration()
+    const authorizationRequest = {
       state: oidc.randomState(),
       nonce: oidc.randomNonce(),
       verifier: oidc.randomPKCECodeVerifier(),
@@ -46,12 +46,12 @@ export class Provider {
     const url = oidc.buildAuthorizationUrl(configuration, {
       redirect_uri: this.#options.callbackUrl,
       scope: this.#options.settings.scope,
-      state: journey.state,
-      nonce: journey.nonce,
-      code_challenge: await oidc.calculatePKCECodeChallenge(journey.verifier),
+      state: authorizationRequest.state,
+      nonce: authorizationRequest.nonce,
+      code_challenge: await oidc.calculatePKCECodeChallenge(authorizationRequest.verifier),
       code_challenge_method: 'S256'
     })
-    return { url, journey }
+    return { url, authorizationRequest }
   }
 
   /**
@@ -59,7 +59,7 @@ export class Provider {
    * of it is invalid
    */
   async finish (query: string, { state, nonce, verifier }: AuthorizationRequest): Promise<Claims> {
-    const configuration = await this.#configuration()
+    const configuration = await this.#getConfiguration()
     const url = new URL(this.#options.callbackUrl)
     url.search = query
     const tokens = await oidc.authorizationCodeGrant(configuration, url, {
@@ -78,19 +78,19 @@ export class Provider {
     return ['email', this.#options.settings.roleClaim].every(name => Object.hasOwn(claims, name))
   }
 
-  #configuration (): Promise<oidc.Configuration> {
-    this.#found ??= this.#discover().catch(error => {
-      this.#found = undefined
+  #getConfiguration (): Promise<oidc.Configuration> {
+    this.#discovery ??= this.#discover().catch(error => {
+      this.#discovery = undefined
       throw error
     })
-    return this.#found
+    return this.#discovery
   }
 
   async #discover (): Promise<oidc.Configuration> {
     const { settings: { issuer, clientId }, clientSecret } = this.#options
     const server = new URL(issuer)
     const execute = [oidc.enableNonRepudiationChecks, ...(isLoopback(server) ? [oidc.allowInsecureRequests] : [])]
-    return await oidc.discovery(server, clientId, undefined, authenticationWith(clientSecret), {
+    return await oidc.discovery(server, clientId, undefined, createClientAuth(clientSecret), {
       execute,
       timeout: timeoutSeconds
     })
@@ -98,7 +98,7 @@ export class Provider {
 }
 
 /** The authentication method that the server supports, `client_secret_basic` if it names none: RFC 8414, section 2. */
-function authenticationWith (secret: string | undefined): oidc.ClientAuth {
+function createClientAuth (secret: string | undefined): oidc.ClientAuth {
   if (secret === undefined) return oidc.None()
   const [basic, post] = [oidc.ClientSecretBasic(secret), oidc.ClientSecretPost(secret)]
   return (server, ...rest) => {
@@ -127,7 +127,7 @@ interface NotAdmitted { readonly reason: string }
  * The identity of a person by the provider's claims: the most powerful of the roles that they name, and for all but
  * operators the organization.
  */
-export function identityOf (
+export function resolveProviderIdentity (
   claims: Claims,
   settings: ProviderSettings,
   issuer: string
@@ -137,23 +137,23 @@ export function identityOf (
     return { reason: "Your organization's sign-in did not say your email address." }
   }
   if (isVerified === false) return { reason: "Your organization's sign-in has not verified your email address." }
-  const role = mightiest(textsOf(claims, settings.roleClaim), settings.roles)
+  const role = findHighestRole(getClaimTexts(claims, settings.roleClaim), settings.roles)
   if (role === undefined) return { reason: 'You were not given a role here.' }
   const person = { issuer, subject, email, name: typeof name === 'string' && name.trim() !== '' ? name : email, role }
   if (role === 'operator') return person
-  const organizations = textsOf(claims, settings.organizationClaim)
+  const organizations = getClaimTexts(claims, settings.organizationClaim)
   // With several, it would be ambiguous which one is meant.
   if (organizations.length !== 1) return { reason: 'You were not given to an organization here.' }
   return { ...person, tenantId: organizations[0]! }
 }
 
 /** A claim that is a text, or a list of them. */
-function textsOf (claims: Claims, name: string): string[] {
+function getClaimTexts (claims: Claims, name: string): string[] {
   const value = Object.hasOwn(claims, name) ? claims[name] : undefined
   return [value].flat().filter(text => typeof text === 'string')
 }
 
-function mightiest (names: readonly string[], roleOf: Readonly<Record<string, Role>>): Role | undefined {
-  const claimedRoles = names.flatMap(name => Object.hasOwn(roleOf, name) ? [roleOf[name]!] : [])
+function findHighestRole (names: readonly string[], roleByClaim: Readonly<Record<string, Role>>): Role | undefined {
+  const claimedRoles = names.flatMap(name => Object.hasOwn(roleByClaim, name) ? [roleByClaim[name]!] : [])
   return roles.find(role => claimedRoles.includes(role))
 }

@@ -1,12 +1,12 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { ControlError } from '../../store/control-error.js'
-import { identityOf, Provider, type Claims, type ProviderSettings, type AuthorizationRequest } from './oidc-provider.js'
+import { resolveProviderIdentity, Provider, type Claims, type ProviderSettings, type AuthorizationRequest } from './oidc-provider.js'
 import type { DashboardContext } from '../options.js'
 import { signIn } from '../session.js'
-import { nextPath } from './next.js'
+import { sanitizeNextPath } from './next.js'
 
 /** How long a person may take at the provider. */
-const journeySeconds = 600
+const authorizationSeconds = 600
 
 /** The routes to an OpenID provider and back. */
 export async function oidcRoutes (
@@ -22,47 +22,47 @@ export async function oidcRoutes (
   const provider = new Provider({ settings, clientSecret, callbackUrl: `${url}/dashboard/oidc/callback` })
   scope.get('/oidc/start', async (request, reply) => {
     const begun = await provider
-      .begin(nextPath((request.query as { next?: string }).next ?? ''))
-      .catch(error => failure(request, error, 'the OpenID provider does not answer'))
+      .begin(sanitizeNextPath((request.query as { next?: string }).next ?? ''))
+      .catch(error => logFailure(request, error, 'the OpenID provider does not answer'))
     if (begun === undefined) return await reply.code(503).page('No answer', <ProviderDown />)
-    reply.setCookie(name, encode(begun.journey), { ...flags, maxAge: journeySeconds })
+    reply.setCookie(name, encode(begun.authorizationRequest), { ...flags, maxAge: authorizationSeconds })
     return reply.redirect(begun.url.href, 303)
   })
   scope.get('/oidc/callback', async (request, reply) => {
-    const journey = decode(request.cookies[name])
+    const authorizationRequest = decode(request.cookies[name])
     // It is used once, whatever the outcome.
     reply.clearCookie(name, flags)
     const claims =
-      journey &&
+      authorizationRequest &&
       (await provider
-        .finish(queryOf(request), journey)
-        .catch(error => failure(request, error, 'a sign-in at the OpenID provider failed')))
-    if (journey === undefined || claims === undefined) return await reply.code(400).page('Sign-in failed', <Failed />)
-    return await enter(request, reply, { parts, settings, claims, next: journey.next })
+        .finish(getQuery(request), authorizationRequest)
+        .catch(error => logFailure(request, error, 'a sign-in at the OpenID provider failed')))
+    if (authorizationRequest === undefined || claims === undefined) return await reply.code(400).page('Sign-in failed', <Failed />)
+    return await completeSignIn(request, reply, { parts, settings, claims, next: authorizationRequest.next })
   })
 }
 
-interface Arrival {
+interface ProviderSignIn {
   readonly parts: DashboardContext
   readonly settings: ProviderSettings
   readonly claims: Claims
   readonly next: string
 }
 
-async function enter (
+async function completeSignIn (
   request: FastifyRequest,
   reply: FastifyReply,
-  { parts, settings, claims, next }: Arrival
+  { parts, settings, claims, next }: ProviderSignIn
 ): Promise<FastifyReply> {
-  const identity = identityOf(claims, settings, settings.issuer)
-  if ('reason' in identity) return await refuse(request, reply, identity.reason)
+  const identity = resolveProviderIdentity(claims, settings, settings.issuer)
+  if ('reason' in identity) return await rejectSignIn(request, reply, identity.reason)
   try {
-    const { memberId } = await parts.control.members.fromProvider(identity)
+    const { memberId } = await parts.control.members.upsertFromProvider(identity)
     await signIn(request, parts, memberId)
     return reply.redirect(next, 303)
   } catch (error) {
     if (!(error instanceof ControlError)) throw error
-    return await refuse(
+    return await rejectSignIn(
       request,
       reply,
       error.reason === 'missing' ? 'The organization that you were given to does not exist here.' : error.message
@@ -70,27 +70,27 @@ async function enter (
   }
 }
 
-async function refuse (request: FastifyRequest, reply: FastifyReply, reason: string): Promise<FastifyReply> {
+async function rejectSignIn (request: FastifyRequest, reply: FastifyReply, reason: string): Promise<FastifyReply> {
   request.log.info({ reason: 'claims' }, 'sign-in refused')
   return await reply.code(403).page('No account', <NotAdmittedPage reason={reason} />)
 }
 
 /** Logs only the kind of error: the provider's response may contain codes, tokens and names. */
-function failure ({ log }: FastifyRequest, error: unknown, what: string): undefined {
+function logFailure ({ log }: FastifyRequest, error: unknown, what: string): undefined {
   const { name, code } = error as { readonly name?: string, readonly code?: string }
   log.warn({ type: name, code }, what)
 }
 
-const queryOf = ({ raw }: FastifyRequest): string => raw.url!.split('?')[1] ?? ''
+const getQuery = ({ raw }: FastifyRequest): string => raw.url!.split('?')[1] ?? ''
 
-const encode = (journey: AuthorizationRequest): string => Buffer.from(JSON.stringify(journey)).toString('base64url')
+const encode = (authorizationRequest: AuthorizationRequest): string => Buffer.from(JSON.stringify(authorizationRequest)).toString('base64url')
 
 /** The state from the browser's cookie, which is not trusted; undefined if it is not one of the dashboard's. */
 function decode (text: string | undefined): AuthorizationRequest | undefined {
   try {
     const { state, nonce, verifier, next } = JSON.parse(Buffer.from(text ?? '', 'base64url').toString())
     return [state, nonce, verifier, next].every(part => typeof part === 'string')
-      ? { state, nonce, verifier, next: nextPath(next) }
+      ? { state, nonce, verifier, next: sanitizeNextPath(next) }
       : undefined
   } catch {
     return undefined

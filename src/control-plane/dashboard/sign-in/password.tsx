@@ -1,11 +1,11 @@
 import type { FastifyInstance } from 'fastify'
 import type { Member } from '../../store/members.js'
 import { ErrorNotice } from '../components.js'
-import { field, redisplayOnError, statusOf, toFormError, type FormError } from '../form.js'
+import { readField, redisplayOnError, toHttpStatus, toFormError, type FormError } from '../form.js'
 import { PasswordField, passwordHint, PostForm, SubmitButton } from '../forms.js'
 import type { DashboardContext } from '../options.js'
 import { renewSession } from '../session.js'
-import { rememberDevice, tooMany } from './sign-in.js'
+import { rememberDevice, sendTooManyAttempts } from './sign-in.js'
 import type { AttemptLimits } from './limits.js'
 
 const path = '/dashboard/password'
@@ -23,18 +23,18 @@ export async function passwordRoutes (
   )
   scope.post('/password', async (request, reply) => {
     const { member, body, session } = request
-    const again = async (error: FormError, status: number) =>
+    const redisplay = async (error: FormError, status: number) =>
       await reply.code(status).page(title, <PasswordPage member={member} csrf={reply.generateCsrf()} error={error} />)
-    const wait = await attempts.ofBrowser(request, session.sessionId)
-    if (wait !== undefined) return await tooMany(reply, wait)
-    if (field(body, 'wanted') !== field(body, 'again')) {
-      return await again({ message: 'The two new passwords are different.', field: 'again' }, 422)
+    const wait = await attempts.countForBrowser(request, session.sessionId)
+    if (wait !== undefined) return await sendTooManyAttempts(reply, wait)
+    if (readField(body, 'wanted') !== readField(body, 'again')) {
+      return await redisplay({ message: 'The two new passwords are different.', field: 'again' }, 422)
     }
     return await redisplayOnError(
       async () => {
         const opened = await control.members.changePassword(member.memberId, {
-          current: field(body, 'current'),
-          requested: field(body, 'wanted')
+          current: readField(body, 'current'),
+          requested: readField(body, 'wanted')
         })
         if ((await renewSession(request, parts, opened)) === undefined) {
           return reply.done('/dashboard/sign-in', 'Your password was changed meanwhile. Sign in with the new one.')
@@ -42,7 +42,7 @@ export async function passwordRoutes (
         await rememberDevice(reply, parts, [member])
         return reply.done('/dashboard', 'Password changed. All your other sessions have ended.')
       },
-      async refusal => await again(toFormError(refusal), statusOf(refusal))
+      async refusal => await redisplay(toFormError(refusal), toHttpStatus(refusal))
     )
   })
 }

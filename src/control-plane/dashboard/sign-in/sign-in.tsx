@@ -1,29 +1,29 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { maxEmailLength, normalizeEmail, type Member, type OpenedMember } from '../../store/members.js'
-import { field, type FormError } from '../form.js'
+import { readField, type FormError } from '../form.js'
 import type { DashboardContext } from '../options.js'
 import { offerAccounts, signInByPassword } from '../session.js'
 import type { AttemptLimits } from './limits.js'
-import { nextPath } from './next.js'
+import { sanitizeNextPath } from './next.js'
 import { ChoicePage, SignInPage, WaitPage, type AccountChoice } from './pages.js'
 
 /** How long a browser that a member signed in with is remembered. */
 const deviceSeconds = 180 * 86_400
 
 /** One message for every failure, so that it does not disclose which addresses have an account. */
-const failed: FormError = { message: 'The email or password is wrong. Check both and try again.' }
+const wrongPasswordError: FormError = { message: 'The email or password is wrong. Check both and try again.' }
 
 interface SignInParts extends DashboardContext { readonly attempts: AttemptLimits }
 
 /** The sign-in page, and where local accounts are in use, its form. */
 export async function signInRoutes (scope: FastifyInstance, parts: SignInParts): Promise<void> {
   scope.get('/sign-in', async (request, reply) => {
-    const next = nextPath((request.query as { next?: string }).next ?? '')
+    const next = sanitizeNextPath((request.query as { next?: string }).next ?? '')
     if (request.visitor !== undefined) return reply.redirect(next, 303)
     return await showForm(reply, parts, { next })
   })
   if (!parts.settings.localAccounts) return
-  scope.post('/sign-in', async (request, reply) => await passwordSignIn(request, reply, parts))
+  scope.post('/sign-in', async (request, reply) => await handlePasswordSignIn(request, reply, parts))
   scope.get('/choose-organization', async (request, reply) => await showChoices(request, reply, parts))
   scope.post('/choose-organization', async (request, reply) => await choose(request, reply, parts))
 }
@@ -44,19 +44,19 @@ async function showForm (
   )
 }
 
-async function passwordSignIn (
+async function handlePasswordSignIn (
   request: FastifyRequest,
   reply: FastifyReply,
   parts: SignInParts
 ): Promise<FastifyReply> {
-  const email = normalizeEmail(field(request.body, 'email'))
-  const password = field(request.body, 'password')
-  const next = nextPath(field(request.body, 'next'))
+  const email = normalizeEmail(readField(request.body, 'email'))
+  const password = readField(request.body, 'password')
+  const next = sanitizeNextPath(readField(request.body, 'next'))
   // It would be counted under its name, and fill memory.
-  if (email.length > maxEmailLength) return await showForm(reply.code(422), parts, { next, error: failed })
-  if (email === '' || password === '') return await showForm(reply.code(422), parts, { next, email, error: failed })
-  const found = await whoShows(request, { email, password }, parts)
-  if (typeof found === 'number') return await tooMany(reply, found)
+  if (email.length > maxEmailLength) return await showForm(reply.code(422), parts, { next, error: wrongPasswordError })
+  if (email === '' || password === '') return await showForm(reply.code(422), parts, { next, email, error: wrongPasswordError })
+  const found = await findMembersByPassword(request, { email, password }, parts)
+  if (typeof found === 'number') return await sendTooManyAttempts(reply, found)
   if (found.length > 1) {
     await rememberDevice(reply, parts, found)
     await offerAccounts(request, found)
@@ -65,10 +65,10 @@ async function passwordSignIn (
   const member = found[0] && (await signInByPassword(request, parts, found[0]))
   if (member === undefined) {
     request.log.info({ reason: 'password' }, 'sign-in refused')
-    return await showForm(reply.code(422), parts, { next, email, error: failed })
+    return await showForm(reply.code(422), parts, { next, email, error: wrongPasswordError })
   }
   await rememberDevice(reply, parts, [member])
-  return lead(reply, member, next)
+  return redirectSignedIn(reply, member, next)
 }
 
 /**
@@ -76,20 +76,20 @@ async function passwordSignIn (
  * browser that is known still has its own, and they open the members alone for whom it is known: everybody can get
  * known for an own password.
  */
-async function whoShows (
+async function findMembersByPassword (
   request: FastifyRequest,
   { email, password }: { readonly email: string; readonly password: string },
   { control: { members }, attempts, cookies: { device } }: SignInParts
 ): Promise<OpenedMember[] | number> {
-  const wait = await attempts.atAccount(request, email)
-  if (wait === undefined) return await members.whoHas(email, password)
-  const known = await members.knownDevice(email, request.cookies[device] ?? '')
-  if (known === undefined || (await attempts.ofBrowser(request, known.name)) !== undefined) return wait
-  return await members.whoHas(email, password, known.memberIds)
+  const wait = await attempts.countForAccount(request, email)
+  if (wait === undefined) return await members.findByPassword(email, password)
+  const known = await members.findDevice(email, request.cookies[device] ?? '')
+  if (known === undefined || (await attempts.countForBrowser(request, known.name)) !== undefined) return wait
+  return await members.findByPassword(email, password, known.memberIds)
 }
 
 /** Responds to a person with too many attempts. */
-export async function tooMany (reply: FastifyReply, seconds: number): Promise<FastifyReply> {
+export async function sendTooManyAttempts (reply: FastifyReply, seconds: number): Promise<FastifyReply> {
   return await reply
     .code(429)
     .header('retry-after', seconds)
@@ -102,13 +102,13 @@ export async function rememberDevice (
   { control, cookies: { device, flags } }: DashboardContext,
   members: readonly Member[]
 ): Promise<void> {
-  reply.setCookie(device, await control.members.newDevice(members.map(({ memberId }) => memberId)), {
+  reply.setCookie(device, await control.members.createDeviceToken(members.map(({ memberId }) => memberId)), {
     ...flags,
     maxAge: deviceSeconds
   })
 }
 
-function lead (reply: FastifyReply, { mustChangePassword }: Member, next: string): FastifyReply {
+function redirectSignedIn (reply: FastifyReply, { mustChangePassword }: Member, next: string): FastifyReply {
   return reply.redirect(mustChangePassword ? '/dashboard/password' : next, 303)
 }
 
@@ -117,7 +117,7 @@ async function showChoices (
   reply: FastifyReply,
   { control }: DashboardContext
 ): Promise<FastifyReply> {
-  const next = nextPath((request.query as { next?: string }).next ?? '')
+  const next = sanitizeNextPath((request.query as { next?: string }).next ?? '')
   const members = await Promise.all((request.session.opened ?? []).map(opened => control.members.findOpened(opened)))
   const offers: AccountChoice[] = []
   for (const member of members) {
@@ -136,10 +136,10 @@ async function showChoices (
 }
 
 async function choose (request: FastifyRequest, reply: FastifyReply, parts: DashboardContext): Promise<FastifyReply> {
-  const chosen = field(request.body, 'member')
+  const chosen = readField(request.body, 'member')
   const opened = request.session.opened?.find(({ memberId }) => memberId === chosen)
   const member = opened && await signInByPassword(request, parts, opened)
   return member === undefined
     ? reply.redirect('/dashboard/sign-in', 303)
-    : lead(reply, member, nextPath(field(request.body, 'next')))
+    : redirectSignedIn(reply, member, sanitizeNextPath(readField(request.body, 'next')))
 }

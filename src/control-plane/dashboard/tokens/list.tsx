@@ -2,7 +2,7 @@ import type { Token, TokenRole } from '../../store/token-store.js'
 import { Badge, Empty, Heading, Table, Time, OptionalTime, ErrorNotice, type Columns } from '../components.js'
 import type { FormError } from '../form.js'
 import { LastDayField, NameField, PostForm, RadioField, SubmitButton, type RadioOption } from '../forms.js'
-import { activeFirst, PaginatedList, listingOf, type ListOptions } from '../listing.js'
+import { sortActiveFirst, PaginatedList, paginate, type ListOptions } from '../listing.js'
 import type { PageQuery } from '../declared-page.js'
 import { tokenPath, tokensPath } from '../paths.js'
 import { ActorName } from '../audit/labels.js'
@@ -24,13 +24,13 @@ interface TokenList {
 }
 
 /** The page of tokens that a query requests. @param tokens newest first */
-export function tokenListing (
+export function paginateTokens (
   tokens: readonly Token[],
   now: Date,
   query: PageQuery
 ): ListOptions<Token> {
-  return listingOf(
-    activeFirst(tokens, token => !hasEnded(token, now)),
+  return paginate(
+    sortActiveFirst(tokens, token => !hasEnded(token, now)),
     ({ name, tokenId, hint }) => [name, tokenId, hint],
     query
   )
@@ -63,7 +63,7 @@ export function TokensPage (list: TokenList) {
         empty={<NoToken tenantId={tenantId} />}
       >
         {activeTokens.length > 0
-          ? <Table label='Tokens' columns={columnsOf(now, mayChange)} rows={activeTokens} />
+          ? <Table label='Tokens' columns={buildColumns(now, mayChange)} rows={activeTokens} />
           : ''}
         {listing.search === '' && listing.page === 1 && activeTokens.length === 0
           ? <NoToken tenantId={tenantId} />
@@ -91,12 +91,12 @@ function Ended ({ tokens, now }: { readonly tokens: readonly Token[], readonly n
   return (
     <section>
       <h2>Expired and revoked tokens</h2>
-      <Table label='Expired and revoked tokens' columns={columnsOf(now, false)} rows={tokens} />
+      <Table label='Expired and revoked tokens' columns={buildColumns(now, false)} rows={tokens} />
     </section>
   )
 }
 
-const columnsOf = (now: Date, mayRevoke: boolean): Columns<Token> => [
+const buildColumns = (now: Date, mayRevoke: boolean): Columns<Token> => [
   { name: 'Name', cell: ({ name }) => <span safe>{name}</span> },
   { name: 'Role', cell: ({ role }) => <Badge tone='neutral' text={role} /> },
   { name: 'State', cell: token => <TokenState token={token} now={now} /> },

@@ -1,21 +1,21 @@
 import type { TokenRole, Token } from '../../store/token-store.js'
 import { Heading, Time, Secret, ShownOnce } from '../components.js'
-import { factsOf, ofEither, page, type DeclaredPage } from '../declared-page.js'
-import { endOfLastDay, field } from '../form.js'
+import { fetchPageFacts, createOptionalOrganizationBase, definePage, type DeclaredPage } from '../declared-page.js'
+import { endOfLastDay, readField } from '../form.js'
 import { PostForm, SubmitButton } from '../forms.js'
 import type { DashboardContext } from '../options.js'
 import { tokensPath, tokenPath, home } from '../paths.js'
-import { tokenListing, TokensPage } from './list.js'
+import { paginateTokens, TokensPage } from './list.js'
 
 /** The pages of tokens. */
 export const tokenPages = (parts: DashboardContext): ReadonlyArray<DeclaredPage<any>> => [
   tokensPage({ path: '/organizations/:tenantId/tokens' }, parts),
   tokensPage({ path: '/tokens', role: 'operator' }, parts),
-  page({
+  definePage({
     path: '/tokens/:tokenId/revoke',
     role: 'admin',
     load: ({ controlService, params }) => controlService.findToken(params.tokenId),
-    facts: ({ tenantId }, request) => factsOf(tokensPath(tenantId), tenantId, request),
+    facts: ({ tenantId }, request) => fetchPageFacts(tokensPath(tenantId), tenantId, request),
     title: 'Revoke token',
     show: ({ csrf, subject }) => <RevokeTokenPage csrf={csrf} token={subject} />,
     actions: [{
@@ -31,8 +31,8 @@ export const tokenPages = (parts: DashboardContext): ReadonlyArray<DeclaredPage<
 function tokensPage (
   declared: Pick<DeclaredPage<any>, 'path' | 'role'>, { now, url }: DashboardContext
 ): DeclaredPage<any> {
-  const either = ofEither(tokensPath)
-  return page({
+  const either = createOptionalOrganizationBase(tokensPath)
+  return definePage({
     ...either,
     ...declared,
     title: 'Tokens',
@@ -45,7 +45,7 @@ function tokensPage (
           csrf={csrf}
           once={once}
           tenantId={tenantId}
-          listing={tokenListing(tokens.reverse(), now(), query)}
+          listing={paginateTokens(tokens.reverse(), now(), query)}
           now={now()}
           mayChange={mayChange}
           name={typed?.('name')}
@@ -56,14 +56,14 @@ function tokensPage (
       )
     },
     actions: [{
-      again: 'invalid',
+      redisplayOn: 'invalid',
       run: async ({ controlService, body }, organization) => {
         const { secret, ...token } = await controlService.createToken({
           tenantId: organization?.tenantId,
-          name: field(body, 'name'),
-          role: field(body, 'role') as TokenRole,
-          expiresAt: endOfLastDay(field(body, 'lastDay')),
-          once: field(body, 'once')
+          name: readField(body, 'name'),
+          role: readField(body, 'role') as TokenRole,
+          expiresAt: endOfLastDay(readField(body, 'lastDay')),
+          once: readField(body, 'once')
         })
         const content = <TokenSecretPage token={token} secret={secret} controlUrl={url} />
         return { title: 'Token created', content, facts: either.facts(organization) }

@@ -16,15 +16,15 @@ interface BarChart {
   readonly parts: readonly string[]
   readonly bars: readonly Bar[]
   /** The labels under the first, the middle and the last bar. */
-  readonly marks: readonly string[]
+  readonly axisLabels: readonly string[]
 }
 
 const width = 1_000
 const height = 200
 
 /** Bars over time. Text is outside the drawing, so that its size does not change when the drawing is narrow. */
-export function Chart ({ id, title, description, parts, bars, marks }: BarChart) {
-  const top = axisMaximum(Math.max(0, ...bars.map(({ parts }) => sum(parts))))
+export function Chart ({ id, title, description, parts, bars, axisLabels }: BarChart) {
+  const top = computeAxisMaximum(Math.max(0, ...bars.map(({ parts }) => sum(parts))))
   return (
     <figure class='chart'>
       <figcaption>
@@ -49,7 +49,7 @@ export function Chart ({ id, title, description, parts, bars, marks }: BarChart)
         {bars.map((bar, at) => <Column bar={bar} top={top} slot={{ at, of: bars.length }} />)}
       </svg>
       <div class='chart-marks'>
-        {marks.map(mark => <span safe>{mark}</span>)}
+        {axisLabels.map(label => <span safe>{label}</span>)}
       </div>
     </figure>
   )
@@ -63,17 +63,17 @@ function Column ({ bar, top, slot }: { readonly bar: Bar, readonly top: number, 
   return (
     <g>
       <title safe>{bar.label}</title>
-      <rect class='chart-slot' x={text(slot.at * slotWidth)} y='0' width={text(slotWidth)} height={String(height)} />
+      <rect class='chart-slot' x={formatCoordinate(slot.at * slotWidth)} y='0' width={formatCoordinate(slotWidth)} height={String(height)} />
       {heights.map((part, at) =>
         part === 0
           ? ''
           : (
             <rect
               class={`chart-part-${at + 1}`}
-              x={text((slot.at + 0.15) * slotWidth)}
-              y={text(height - sum(heights.slice(0, at + 1)))}
-              width={text(0.7 * slotWidth)}
-              height={text(part)}
+              x={formatCoordinate((slot.at + 0.15) * slotWidth)}
+              y={formatCoordinate(height - sum(heights.slice(0, at + 1)))}
+              width={formatCoordinate(0.7 * slotWidth)}
+              height={formatCoordinate(part)}
             />
             )
       )}
@@ -81,12 +81,12 @@ function Column ({ bar, top, slot }: { readonly bar: Bar, readonly top: number, 
   )
 }
 
-function text (coordinate: number): string {
+function formatCoordinate (coordinate: number): string {
   return String(Math.round(coordinate * 100) / 100)
 }
 
 /** A round number that is not less, with little room above: 1, 2, 3, 4, 5, 6, 8, 10, 15, 20, 25, 30 …; at least 1. */
-export function axisMaximum (max: number): number {
+export function computeAxisMaximum (max: number): number {
   if (max <= 1) return 1
   const power = 10 ** Math.floor(Math.log10(max))
   const steps = power === 1 ? [1, 2, 3, 4, 5, 6, 8, 10] : [1, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10]

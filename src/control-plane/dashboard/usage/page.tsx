@@ -4,7 +4,7 @@ import type { Key } from '../../store/keys.js'
 import type { UsageTotal } from '../../store/usage-totals.js'
 import { Empty, Heading } from '../components.js'
 import { Chart } from './chart.js'
-import { countOf, countText, dayText, monthText } from '../format.js'
+import { formatQuantity, formatCount, formatDay, formatMonth } from '../format.js'
 import { keyPath, organizationPath } from '../paths.js'
 
 /** The content of the usage page of an organization. */
@@ -39,25 +39,25 @@ export function UsagePage (usage: UsageOfMonth) {
 }
 
 function Choices ({ tenantId, month, thisMonth, mode }: UsageOfMonth) {
-  const path = (requested: { readonly month?: Month; readonly mode?: Mode }) =>
+  const buildUsagePath = (requested: { readonly month?: Month; readonly mode?: Mode }) =>
     `${organizationPath(tenantId, 'usage')}?${new URLSearchParams({ month, mode, ...requested })}`
   return (
     <div class='choices'>
       <nav class='segmented' aria-label='Mode'>
         {(['live', 'test'] as const).map(one => (
-          <a href={path({ mode: one })} aria-current={one === mode ? 'page' : undefined} safe>{`${one} keys`}</a>
+          <a href={buildUsagePath({ mode: one })} aria-current={one === mode ? 'page' : undefined} safe>{`${one} keys`}</a>
         ))}
       </nav>
       <nav class='segmented' aria-label='Month'>
-        <a href={path({ month: addMonths(month, -1) })} aria-label={`Earlier: ${monthText(addMonths(month, -1))}`}>
+        <a href={buildUsagePath({ month: addMonths(month, -1) })} aria-label={`Earlier: ${formatMonth(addMonths(month, -1))}`}>
           ‹
         </a>
         <span class='segment' safe>
-          {monthText(month)}
+          {formatMonth(month)}
         </span>
         {month < thisMonth
           ? (
-            <a href={path({ month: addMonths(month, 1) })} aria-label={`Later: ${monthText(addMonths(month, 1))}`}>
+            <a href={buildUsagePath({ month: addMonths(month, 1) })} aria-label={`Later: ${formatMonth(addMonths(month, 1))}`}>
               ›
             </a>
             )
@@ -68,14 +68,14 @@ function Choices ({ tenantId, month, thisMonth, mode }: UsageOfMonth) {
 }
 
 function Bill ({ tenantId, month }: UsageOfMonth) {
-  const path = (format: 'csv' | 'json') =>
+  const buildBillPath = (format: 'csv' | 'json') =>
     `${organizationPath(tenantId, 'bill')}?${new URLSearchParams({ month, format })}`
   return (
     <section>
       <h2>Bill</h2>
       <p>
-        What live requests of this month cost, down to the hour: <a href={path('csv')}>CSV</a>,{' '}
-        <a href={path('json')}>JSON</a>.
+        What live requests of this month cost, down to the hour: <a href={buildBillPath('csv')}>CSV</a>,{' '}
+        <a href={buildBillPath('json')}>JSON</a>.
       </p>
     </section>
   )
@@ -83,7 +83,7 @@ function Bill ({ tenantId, month }: UsageOfMonth) {
 
 function NoUse ({ tenantId, month, mode }: UsageOfMonth) {
   return (
-    <Empty title={`No request with a ${mode} key in ${monthText(month)}`}>
+    <Empty title={`No request with a ${mode} key in ${formatMonth(month)}`}>
       <p>Requests appear here within seconds. <a href={organizationPath(tenantId, 'keys')}>See the keys</a>.</p>
     </Empty>
   )
@@ -99,17 +99,17 @@ function Use (usage: UsageOfMonth) {
     }),
     { requests: 0, errors: 0, refused: 0 }
   )
-  const sentence = `${countOf(total.requests, 'request')} with ${mode} keys in ${monthText(month)}: ${countOf(total.errors, 'error')}, ${countText(total.refused)} refused.`
+  const sentence = `${formatQuantity(total.requests, 'request')} with ${mode} keys in ${formatMonth(month)}: ${formatQuantity(total.errors, 'error')}, ${formatCount(total.refused)} refused.`
   return (
     <>
       <p class='summary' safe>{sentence}</p>
-      <DayChart days={days} title={`Requests by day, ${monthText(month)}`} description={sentence} />
+      <DayChart days={days} title={`Requests by day, ${formatMonth(month)}`} description={sentence} />
       <section>
         <h2>By day</h2>
         <CountTable
           label='Requests by day'
           first='Day'
-          rows={days.filter(({ requests }) => requests > 0).map(day => ({ name: dayText(day.from), total: day }))}
+          rows={days.filter(({ requests }) => requests > 0).map(day => ({ name: formatDay(day.from), total: day }))}
         />
         <p class='hint'>
           Days without requests are left out. Errors are answers with 400 or more; refused are those by scope, limit or
@@ -168,7 +168,7 @@ function DayChart ({
 }) {
   const middle = Math.floor((days.length - 1) / 2)
   const bars = days.map(day => ({
-    label: `${dayText(day.from)}: ${countsText(day)}`,
+    label: `${formatDay(day.from)}: ${formatCounts(day)}`,
     parts: [day.ok, countErrors(day), day.refused]
   }))
   return (
@@ -178,13 +178,13 @@ function DayChart ({
       description={description}
       parts={['answered', 'errors', 'refused']}
       bars={bars}
-      marks={[days[0]!, days[middle]!, days.at(-1)!].map(({ from }) => dayText(from))}
+      axisLabels={[days[0]!, days[middle]!, days.at(-1)!].map(({ from }) => formatDay(from))}
     />
   )
 }
 
-function countsText (total: UsageTotal): string {
-  return `${countOf(total.requests, 'request')}, ${countOf(countErrors(total), 'error')}, ${countText(total.refused)} refused`
+function formatCounts (total: UsageTotal): string {
+  return `${formatQuantity(total.requests, 'request')}, ${formatQuantity(countErrors(total), 'error')}, ${formatCount(total.refused)} refused`
 }
 
 interface CountRow {
@@ -234,7 +234,7 @@ function CountCells ({ name, hint, href, total }: CountRow) {
             </>
             )}
       </th>
-      {[total.requests, countErrors(total), total.refused].map(count => <td safe>{countText(count)}</td>)}
+      {[total.requests, countErrors(total), total.refused].map(count => <td safe>{formatCount(count)}</td>)}
     </tr>
   )
 }

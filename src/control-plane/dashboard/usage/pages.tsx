@@ -1,16 +1,16 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
-import { billCsv } from '../../store/bill.js'
-import { startOfMonth, monthOf } from '../../../limits/month.js'
+import { formatBillCsv } from '../../store/bill.js'
+import { startOfMonth, toMonth } from '../../../limits/month.js'
 import { modes, type Mode } from '../../../config/mode.js'
-import { ofOrganization, page, queryParameter, type DeclaredPage, type PageRequest } from '../declared-page.js'
+import { organizationPageBase, definePage, queryParameter, type DeclaredPage, type PageRequest } from '../declared-page.js'
 import type { DashboardContext } from '../options.js'
-import { monthIn } from '../format.js'
+import { parseQueryMonth } from '../format.js'
 import { UsagePage } from './page.js'
 
 /** The page of an organization's usage. */
 export const usagePages = ({ now }: DashboardContext): ReadonlyArray<DeclaredPage<any>> => [
-  page({
-    ...ofOrganization,
+  definePage({
+    ...organizationPageBase,
     path: '/organizations/:tenantId/usage',
     title: 'Usage',
     show: async ({ subject: { tenantId }, request }) => await show(request, tenantId, now())
@@ -29,10 +29,10 @@ async function download (
   reply: FastifyReply,
   now: Date
 ): Promise<FastifyReply> {
-  const month = monthIn(queryParameter(query.month), now)
-  const bill = await controlService.bill(params.tenantId, month)
+  const month = parseQueryMonth(queryParameter(query.month), now)
+  const bill = await controlService.getBill(params.tenantId, month)
   const [type, text] =
-    query.format === 'json' ? ['application/json', JSON.stringify(bill, null, 2)] : ['text/csv', billCsv(bill)]
+    query.format === 'json' ? ['application/json', JSON.stringify(bill, null, 2)] : ['text/csv', formatBillCsv(bill)]
   const name = `bill-${month}.${query.format === 'json' ? 'json' : 'csv'}`
   return await reply
     .type(`${type}; charset=utf-8`)
@@ -42,20 +42,20 @@ async function download (
 
 async function show (request: PageRequest, tenantId: string, now: Date) {
   const { controlService, query } = request
-  const month = monthIn(queryParameter(query.month), now)
+  const month = parseQueryMonth(queryParameter(query.month), now)
   const time = { tenantId, from: startOfMonth(month), to: startOfMonth(month, 1) }
-  const mode = await modeOf(request, time)
+  const mode = await resolveMode(request, time)
   const [days, keys, resources, named] = await Promise.all([
-    controlService.usage({ ...time, mode, by: 'day' }),
-    controlService.usage({ ...time, mode, per: 'keyId' }),
-    controlService.usage({ ...time, mode, per: 'resource' }),
+    controlService.getUsage({ ...time, mode, by: 'day' }),
+    controlService.getUsage({ ...time, mode, per: 'keyId' }),
+    controlService.getUsage({ ...time, mode, per: 'resource' }),
     controlService.listKeys(tenantId)
   ])
   return (
     <UsagePage
       tenantId={tenantId}
       month={month}
-      thisMonth={monthOf(now.toISOString())}
+      thisMonth={toMonth(now.toISOString())}
       mode={mode}
       days={days.totals}
       keys={keys.totals}
@@ -66,14 +66,14 @@ async function show (request: PageRequest, tenantId: string, now: Date) {
 }
 
 /** The selected mode; without a selection the live one, unless only test keys were used. */
-async function modeOf (
+async function resolveMode (
   { controlService, query }: PageRequest,
   time: { readonly tenantId: string; readonly from: Date; readonly to: Date }
 ): Promise<Mode> {
   const requested = modes.find(mode => mode === query.mode)
   if (requested !== undefined) return requested
   const [test, live] = await Promise.all(
-    modes.map(async mode => (await controlService.usage({ ...time, mode })).totals[0]?.requests ?? 0)
+    modes.map(async mode => (await controlService.getUsage({ ...time, mode })).totals[0]?.requests ?? 0)
   )
   return live === 0 && test !== 0 ? 'test' : 'live'
 }

@@ -1,6 +1,6 @@
-import { startOfMonth, monthOf } from '../../../limits/month.js'
-import { overageAmount } from '../../store/bill.js'
-import { countText, dayText } from '../format.js'
+import { startOfMonth, toMonth } from '../../../limits/month.js'
+import { calculateOverageAmount } from '../../store/bill.js'
+import { formatCount, formatDay } from '../format.js'
 
 /** How much of its monthly allowance an organization has used. */
 interface AllowanceSoFar {
@@ -10,14 +10,14 @@ interface AllowanceSoFar {
   readonly overage: number
   readonly allowance: number
   /** Whether requests beyond the allowance are served and billed. */
-  readonly isServedPast: boolean
+  readonly allowsOverage: boolean
   readonly now: Date
 }
 
 /** How much of the month's allowance is used, the projection for the month and the cost so far. */
 export function QuotaMeter (soFar: AllowanceSoFar) {
   const { counted, allowance } = soFar
-  const text = `${countText(counted)} of ${countText(allowance)} requests of the plan used this month`
+  const text = `${formatCount(counted)} of ${formatCount(allowance)} requests of the plan used this month`
   return (
     <>
       <Warning {...soFar} />
@@ -29,7 +29,7 @@ export function QuotaMeter (soFar: AllowanceSoFar) {
           value={String(Math.min(counted, allowance))}
           aria-label={text}
         />
-        <span safe>{[text, ...outlook(soFar)].map(sentence => `${sentence}.`).join(' ')}</span>
+        <span safe>{[text, ...formatOutlook(soFar)].map(sentence => `${sentence}.`).join(' ')}</span>
       </p>
     </>
   )
@@ -40,27 +40,27 @@ const warnedFrom = 0.8
 const paceFromMs = 24 * 3_600_000
 
 /** The projected requests at the end of the month at the present rate; undefined on its first day. */
-export function projected ({ counted, now }: Pick<AllowanceSoFar, 'counted' | 'now'>): number | undefined {
-  const month = monthOf(now.toISOString())
+export function projectUsage ({ counted, now }: Pick<AllowanceSoFar, 'counted' | 'now'>): number | undefined {
+  const month = toMonth(now.toISOString())
   const [begin, end] = [startOfMonth(month), startOfMonth(month, 1)]
   const passedMs = now.getTime() - begin.getTime()
   return passedMs < paceFromMs ? undefined : Math.round(counted * (end.getTime() - begin.getTime()) / passedMs)
 }
 
-function outlook (soFar: AllowanceSoFar): string[] {
-  const atTheEnd = projected(soFar)
+function formatOutlook (soFar: AllowanceSoFar): string[] {
+  const atTheEnd = projectUsage(soFar)
   const { overage } = soFar
   return [
     ...(atTheEnd === undefined || atTheEnd === 0
       ? []
-      : [`At this pace about ${countText(atTheEnd)} by the end of the month`]),
+      : [`At this pace about ${formatCount(atTheEnd)} by the end of the month`]),
     ...(overage === 0
       ? []
-      : [`${countText(overage)} came past the allowance and cost ${overageAmount(overage)} USD so far`])
+      : [`${formatCount(overage)} came past the allowance and cost ${calculateOverageAmount(overage)} USD so far`])
   ]
 }
 
-function Warning ({ counted, allowance, isServedPast, now }: AllowanceSoFar) {
+function Warning ({ counted, allowance, allowsOverage, now }: AllowanceSoFar) {
   if (counted < allowance * warnedFrom) return ''
   if (counted < allowance) {
     return (
@@ -69,8 +69,8 @@ function Warning ({ counted, allowance, isServedPast, now }: AllowanceSoFar) {
       </p>
     )
   }
-  const nextMonth = dayText(startOfMonth(monthOf(now.toISOString()), 1).toISOString())
-  return isServedPast
+  const nextMonth = formatDay(startOfMonth(toMonth(now.toISOString()), 1).toISOString())
+  return allowsOverage
     ? (
       <p class='notice notice-warning' role='status'>
         The month’s allowance is used up. Further live requests are served and billed.

@@ -4,9 +4,9 @@ import { isDay } from '../../../time/iso-time.js'
 import { ControlError } from '../../store/control-error.js'
 import type { OwnedWebhook } from '../../store/desk.js'
 import {
-  factsOf, ofOrganization, page, queryParameter, type DeclaredPage, type PageRequest, type PageView
+  fetchPageFacts, organizationPageBase, definePage, queryParameter, type DeclaredPage, type PageRequest, type PageView
 } from '../declared-page.js'
-import { field, fieldValues } from '../form.js'
+import { readField, readFieldValues } from '../form.js'
 import type { DashboardContext } from '../options.js'
 import type { PageFacts } from '../page.js'
 import { organizationPath, webhookPath } from '../paths.js'
@@ -15,12 +15,12 @@ import { WebhookPage } from './page.js'
 import { Heading, ShownOnce } from '../components.js'
 import { PostForm, SubmitButton } from '../forms.js'
 
-const deliveriesShown = 20
+const deliveriesPerPage = 20
 
 /** The pages of webhooks. */
 export const webhookPages = ({ now }: DashboardContext): ReadonlyArray<DeclaredPage<any>> => [
-  page({
-    ...ofOrganization,
+  definePage({
+    ...organizationPageBase,
     path: '/organizations/:tenantId/webhooks',
     title: 'Webhooks',
     show: async ({ subject: { tenantId }, request: { controlService, body }, csrf, mayChange, typed, error }) => (
@@ -31,56 +31,56 @@ export const webhookPages = ({ now }: DashboardContext): ReadonlyArray<DeclaredP
         mayChange={mayChange}
         typed={typed === undefined
           ? { url: '', types: '*', description: '' }
-          : { ...typedIn(body), mode: typed('mode') || undefined }}
+          : { ...readWebhookForm(body), mode: typed('mode') || undefined }}
         error={error}
       />
     ),
     actions: [{
-      again: 'invalid or conflict',
+      redisplayOn: 'invalid or conflict',
       run: async (request, { tenantId }) => {
-        const mode = field(request.body, 'mode') as Mode
+        const mode = readField(request.body, 'mode') as Mode
         if (!modes.includes(mode)) throw new ControlError('invalid', 'Choose test or live.', 'mode')
-        const { url, types, description } = typedIn(request.body)
-        const draft = { tenantId, mode, url, types: listOf(types), description }
-        return await secretOf(await request.controlService.createWebhook(draft), request)
+        const { url, types, description } = readWebhookForm(request.body)
+        const draft = { tenantId, mode, url, types: parseEventTypes(types), description }
+        return await buildSecretOutcome(await request.controlService.createWebhook(draft), request)
       }
     }]
   }),
-  page({
-    ...ofWebhook,
+  definePage({
+    ...webhookPageBase,
     path: '/webhooks/:webhookId',
     title: 'Webhook',
     show: view => showOne(view, now()),
     actions: [
-      { again: 'invalid or conflict', run: submit },
-      { at: '/test', again: 'invalid or conflict', run: test },
-      { at: '/switch', again: 'invalid or conflict', run: change }
+      { redisplayOn: 'invalid or conflict', run: submit },
+      { at: '/test', redisplayOn: 'invalid or conflict', run: test },
+      { at: '/switch', redisplayOn: 'invalid or conflict', run: change }
     ]
   }),
-  ...webhookChanges
+  ...webhookChangePages
 ]
 
 /** What a page about a webhook has in common with the others. */
-const ofWebhook = {
+const webhookPageBase = {
   load: ({ controlService, params }: PageRequest): Promise<OwnedWebhook> =>
     controlService.findWebhook(params.webhookId),
   facts: ({ tenantId }: OwnedWebhook, request: PageRequest): Promise<PageFacts> =>
-    factsOf(organizationPath(tenantId, 'webhooks'), tenantId, request)
+    fetchPageFacts(organizationPath(tenantId, 'webhooks'), tenantId, request)
 }
 
-const webhookChanges: ReadonlyArray<DeclaredPage<any>> = [
-  page({
-    ...ofWebhook,
+const webhookChangePages: ReadonlyArray<DeclaredPage<any>> = [
+  definePage({
+    ...webhookPageBase,
     path: '/webhooks/:webhookId/roll',
     role: 'admin',
     title: 'Roll secret',
     show: ({ csrf, subject }) => <RollWebhookPage csrf={csrf} webhook={subject} />,
     actions: [{
-      run: async (request, { id }) => await secretOf(await request.controlService.rollWebhook(id), request)
+      run: async (request, { id }) => await buildSecretOutcome(await request.controlService.rollWebhook(id), request)
     }]
   }),
-  page({
-    ...ofWebhook,
+  definePage({
+    ...webhookPageBase,
     path: '/webhooks/:webhookId/remove',
     role: 'admin',
     title: 'Delete webhook',
@@ -94,9 +94,9 @@ const webhookChanges: ReadonlyArray<DeclaredPage<any>> = [
   })
 ]
 
-async function secretOf ({ secret, ...webhook }: OwnedWebhook & NewWebhook, request: PageRequest) {
+async function buildSecretOutcome ({ secret, ...webhook }: OwnedWebhook & NewWebhook, request: PageRequest) {
   const content = <WebhookSecretPage webhook={webhook} secret={secret} />
-  return { title: 'Secret of the webhook', content, facts: await ofWebhook.facts(webhook, request) }
+  return { title: 'Secret of the webhook', content, facts: await webhookPageBase.facts(webhook, request) }
 }
 
 async function showOne (
@@ -105,7 +105,7 @@ async function showOne (
 ) {
   const before = queryParameter(query.before)
   const deliveries = await controlService.listDeliveries(webhook.id, {
-    count: deliveriesShown, ...before !== undefined && { before }
+    count: deliveriesPerPage, ...before !== undefined && { before }
   })
   const isOfSettings = error?.field !== undefined && error.field !== 'since'
   return (
@@ -115,7 +115,7 @@ async function showOne (
       deliveries={deliveries}
       mayChange={mayChange}
       typed={isOfSettings
-        ? typedIn(body)
+        ? readWebhookForm(body)
         : { url: webhook.url, types: webhook.types.join(', '), description: webhook.description ?? '' }}
       since={(webhook.disabledAt ?? now.toISOString()).slice(0, 10)}
       error={error}
@@ -125,13 +125,13 @@ async function showOne (
 
 /** Both forms that take text are sent to the page on which they stand, so that a refused one can be reloaded. */
 async function submit (request: PageRequest, webhook: OwnedWebhook) {
-  const isResend = fieldValues(request.body, 'since').length > 0
+  const isResend = readFieldValues(request.body, 'since').length > 0
   return isResend ? await resend(request, webhook) : await save(request, webhook)
 }
 
 async function save ({ controlService, body }: PageRequest, { id }: OwnedWebhook) {
-  const { url, types, description } = typedIn(body)
-  await controlService.changeWebhook(id, { url, types: listOf(types), description })
+  const { url, types, description } = readWebhookForm(body)
+  await controlService.changeWebhook(id, { url, types: parseEventTypes(types), description })
   return { to: webhookPath(id), message: 'Saved.' }
 }
 
@@ -141,23 +141,23 @@ async function test ({ controlService }: PageRequest, { id }: OwnedWebhook) {
 }
 
 async function change ({ controlService, body }: PageRequest, { id }: OwnedWebhook) {
-  const { enabled } = await controlService.changeWebhook(id, { enabled: field(body, 'enabled') === 'on' })
+  const { enabled } = await controlService.changeWebhook(id, { enabled: readField(body, 'enabled') === 'on' })
   return { to: webhookPath(id), message: enabled ? 'The webhook is on.' : 'The webhook is off. Its events wait.' }
 }
 
 async function resend ({ controlService, body }: PageRequest, { id }: OwnedWebhook) {
-  const day = field(body, 'since')
+  const day = readField(body, 'since')
   if (!isDay(day)) throw new ControlError('invalid', 'Enter a date.', 'since')
   const { events } = await controlService.resendWebhook(id, `${day}T00:00:00Z`)
   return { to: webhookPath(id), message: `Sending again what happened since ${day}: ${events} events.` }
 }
 
-function typedIn (body: unknown): WebhookFields {
-  return { url: field(body, 'url').trim(), types: field(body, 'types'), description: field(body, 'description') }
+function readWebhookForm (body: unknown): WebhookFields {
+  return { url: readField(body, 'url').trim(), types: readField(body, 'types'), description: readField(body, 'description') }
 }
 
 /** The types of events between commas or spaces. */
-const listOf = (text: string): string[] => text.split(/[\s,]+/).filter(type => type !== '')
+const parseEventTypes = (text: string): string[] => text.split(/[\s,]+/).filter(type => type !== '')
 
 interface Confirmation { readonly csrf: string, readonly webhook: OwnedWebhook }
 

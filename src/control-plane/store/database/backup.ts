@@ -2,7 +2,7 @@ import { existsSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import SQLite from 'better-sqlite3'
 import { ensureDirectory } from '../../../files/ensure.js'
-import { privateDatabase } from '../../../files/open-sqlite.js'
+import { ensurePrivateDatabase } from '../../../files/open-sqlite.js'
 import { ControlError } from '../control-error.js'
 
 /**
@@ -16,7 +16,7 @@ export async function backUpSqlite (file: string, directory: string, now: Date):
   const unfinished = `${copy}.unfinished`
   const sqlite = new SQLite(file, { readonly: true, fileMustExist: true })
   try {
-    await sqlite.backup(privateDatabase(unfinished))
+    await sqlite.backup(ensurePrivateDatabase(unfinished))
     renameSync(unfinished, copy)
   } catch (error) {
     rmSync(unfinished, { force: true })

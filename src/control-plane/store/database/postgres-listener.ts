@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import pg from 'pg'
-import { jitteredBackoff } from '../../../time/backoff.js'
+import { getJitteredBackoffMs } from '../../../time/backoff.js'
 import { BackgroundTask } from '../../../time/background-task.js'
 import { channel, type ChangeSource } from '../change-notifier.js'
 
@@ -33,7 +33,7 @@ export class PostgresListener implements ChangeSource {
     let failures = 0
     this.#listening = new BackgroundTask(async stopping => {
       await this.#listen({ onConnected: () => { failures = 0 }, notify, stopping })
-      return jitteredBackoff(pauses, failures++)
+      return getJitteredBackoffMs(pauses, failures++)
     })
   }
 

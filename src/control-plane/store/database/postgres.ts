@@ -4,7 +4,7 @@ import { ControlError, DatabaseUnavailable } from '../control-error.js'
 import type { Tables } from '../tables.js'
 import { migrate, type Engine } from './engine.js'
 import { PostgresListener } from './postgres-listener.js'
-import { safeReason, unavailable } from './unavailable.js'
+import { toSafeError, toDatabaseUnavailable } from './unavailable.js'
 
 /** The most connections of one process. By default, PostgreSQL allows 100 for all processes. */
 const maxConnections = 10
@@ -17,19 +17,19 @@ const idleInTransactionMs = 10_000
 
 /** Opens an existing database and migrates its tables. */
 export async function openPostgres (url: string): Promise<Engine> {
-  const settings = settingsOf(url)
-  await migrateAlone(settings)
+  const settings = toPoolConfig(url)
+  await migrateWithoutTimeout(settings)
   const limits = {
     statement_timeout: statementMs,
     query_timeout: responseTimeoutMs,
     idle_in_transaction_session_timeout: idleInTransactionMs
   }
-  return { db: kyselyOn({ ...settings, ...limits, max: maxConnections }), changes: new PostgresListener(settings) }
+  return { db: createKysely({ ...settings, ...limits, max: maxConnections }), changes: new PostgresListener(settings) }
 }
 
 /** Has no timeout, since another process may be migrating, and migrating a large table is slow. */
-async function migrateAlone (settings: pg.PoolConfig): Promise<void> {
-  const db = kyselyOn({ ...settings, max: 1 })
+async function migrateWithoutTimeout (settings: pg.PoolConfig): Promise<void> {
+  const db = createKysely({ ...settings, max: 1 })
   try {
     await migrate(db)
   } finally {
@@ -37,11 +37,11 @@ async function migrateAlone (settings: pg.PoolConfig): Promise<void> {
   }
 }
 
-function settingsOf (url: string): pg.PoolConfig {
+function toPoolConfig (url: string): pg.PoolConfig {
   return {
     // Otherwise PGSSLMODE could switch on TLS without verification. The URL takes precedence over this.
     ssl: false,
-    connectionString: verifyingUrl(url),
+    connectionString: toTlsVerifyingUrl(url),
     application_name: 'clinigate',
     connectionTimeoutMillis: connectMs,
     keepAlive: true,
@@ -55,15 +55,15 @@ const getTypeParser: typeof pg.types.getTypeParser = (id: number, format?: any) 
   return isLongNumber ? Number : pg.types.getTypeParser(id, format)
 }
 
-function kyselyOn (config: pg.PoolConfig): Kysely<Tables> {
+function createKysely (config: pg.PoolConfig): Kysely<Tables> {
   return new Kysely<Tables>({
-    dialect: new PostgresDialect({ pool: steadyPool(config) }),
+    dialect: new PostgresDialect({ pool: createResilientPool(config) }),
     plugins: [new CamelCasePlugin()]
   })
 }
 
 /** A pool that survives the loss of its server, and whose errors are safe to show. */
-function steadyPool (config: pg.PoolConfig): PostgresPool {
+function createResilientPool (config: pg.PoolConfig): PostgresPool {
   const pool = new pg.Pool(config)
   const ignore = (): void => {}
   // Without a listener, the error of a broken connection ends the process, be it idle or within a transaction. The pool
@@ -73,9 +73,9 @@ function steadyPool (config: pg.PoolConfig): PostgresPool {
   return {
     connect: async () => {
       try {
-        return steadyClient(await pool.connect())
+        return wrapClient(await pool.connect())
       } catch (error) {
-        throw unavailable(error)
+        throw toDatabaseUnavailable(error)
       }
     },
     end: () => pool.end()
@@ -83,7 +83,7 @@ function steadyPool (config: pg.PoolConfig): PostgresPool {
 }
 
 /** A client that sends nothing more after its connection failed or timed out, and is then removed from the pool. */
-function steadyClient (client: pg.PoolClient): PostgresPoolClient {
+function wrapClient (client: pg.PoolClient): PostgresPoolClient {
   let failure: Error | undefined
   const query = async (text: string, values: readonly unknown[]): Promise<pg.QueryResult> => {
     if (failure !== undefined) throw failure
@@ -94,7 +94,7 @@ function steadyClient (client: pg.PoolClient): PostgresPoolClient {
     try {
       return await client.query(text, [...values])
     } catch (error) {
-      const safeError = safeReason(error) as Error
+      const safeError = toSafeError(error) as Error
       if (!(error instanceof pg.DatabaseError)) failure = safeError
       throw safeError
     }
@@ -115,7 +115,7 @@ const modes: Readonly<Record<string, string>> = {
  * The URL of a PostgreSQL database in the form that pg needs, with an `sslmode` that it supports.
  * @throws {DatabaseUnavailable} if it requests TLS without verification
  */
-function verifyingUrl (url: string): string {
+function toTlsVerifyingUrl (url: string): string {
   const parsed = new URL(url)
   const parameters = parsed.searchParams
   const requested = parameters.get('sslmode')

@@ -4,7 +4,7 @@ import { CamelCasePlugin, Kysely, SqliteDialect, type SqliteDatabase } from 'kys
 import { LRUCache } from 'lru-cache'
 import type { ChangeSource } from '../change-notifier.js'
 import { ensureDirectory } from '../../../files/ensure.js'
-import { privateDatabase } from '../../../files/open-sqlite.js'
+import { ensurePrivateDatabase } from '../../../files/open-sqlite.js'
 import { BackgroundTask } from '../../../time/background-task.js'
 import { DatabaseUnavailable } from '../control-error.js'
 import type { Tables } from '../tables.js'
@@ -28,7 +28,7 @@ class PollingChangeSource implements ChangeSource {
   start (notify: () => void): void {
     let known: string | undefined
     this.#polling = new BackgroundTask(async () => {
-      const found = this.#latest()
+      const found = this.#tryReadPosition()
       if (found === undefined || found !== known) notify()
       known = found
       return pollMs
@@ -40,7 +40,7 @@ class PollingChangeSource implements ChangeSource {
   }
 
   /** Undefined if the database can't respond. A caller that reads then gets the reason. */
-  #latest (): string | undefined {
+  #tryReadPosition (): string | undefined {
     try {
       return this.#readPosition()
     } catch {
@@ -57,17 +57,17 @@ const maxStatements = 200
 /** Opens the file. Creates it and its directory if missing. */
 export async function openSqlite (file: string): Promise<Engine> {
   ensureDirectory(dirname(file))
-  const sqlite = new SQLite(privateDatabase(file), { timeout: busyMs })
+  const sqlite = new SQLite(ensurePrivateDatabase(file), { timeout: busyMs })
   try {
     sqlite.pragma('journal_mode = WAL')
     // A confirmed revocation must survive a power failure.
     sqlite.pragma('synchronous = FULL')
     const db = new Kysely<Tables>({
-      dialect: new SqliteDialect({ database: safeErrors(sqlite) }),
+      dialect: new SqliteDialect({ database: withSafeErrors(sqlite) }),
       plugins: [new CamelCasePlugin()]
     })
-    await migrateAlone(sqlite, db)
-    return { db, changes: new PollingChangeSource(latestIn(sqlite)) }
+    await migrateWithLock(sqlite, db)
+    return { db, changes: new PollingChangeSource(createPositionReader(sqlite)) }
   } catch (error) {
     sqlite.close()
     throw error
@@ -75,7 +75,7 @@ export async function openSqlite (file: string): Promise<Engine> {
 }
 
 /** Holds a lock, which Kysely's migrator does not on SQLite: the gateway and a command may start at the same time. */
-async function migrateAlone (sqlite: SQLite.Database, db: Kysely<Tables>): Promise<void> {
+async function migrateWithLock (sqlite: SQLite.Database, db: Kysely<Tables>): Promise<void> {
   sqlite.exec('BEGIN IMMEDIATE')
   try {
     await migrate(db)
@@ -91,7 +91,7 @@ async function migrateAlone (sqlite: SQLite.Database, db: Kysely<Tables>): Promi
  * The number of the latest change. It bypasses Kysely, which builds and prepares each query again, since this runs all
  * the time.
  */
-function latestIn (sqlite: SQLite.Database): () => string | undefined {
+function createPositionReader (sqlite: SQLite.Database): () => string | undefined {
   const latest = sqlite.prepare<[], readonly unknown[]>('SELECT feed_id, seq FROM feed').raw()
   return () => latest.get()?.join(':')
 }
@@ -100,7 +100,7 @@ function latestIn (sqlite: SQLite.Database): () => string | undefined {
  * The same database, which caches its prepared statements and reports a full or failing disk as an error after which
  * clients can retry.
  */
-function safeErrors (sqlite: SQLite.Database): SqliteDatabase {
+function withSafeErrors (sqlite: SQLite.Database): SqliteDatabase {
   const statements = new LRUCache<string, SQLite.Statement>({
     max: maxStatements,
     memoMethod: sql => sqlite.prepare(sql)
@@ -111,12 +111,12 @@ function safeErrors (sqlite: SQLite.Database): SqliteDatabase {
       const statement = statements.memo(sql)
       return {
         reader: statement.reader,
-        all: parameters => safeError(() => statement.all(...parameters)),
+        all: parameters => runSafely(() => statement.all(...parameters)),
         // A full disk has already rolled back the transaction. The error that there is none would hide the cause.
         run: parameters =>
           sql === 'rollback' && !sqlite.inTransaction
             ? { changes: 0, lastInsertRowid: 0 }
-            : safeError(() => statement.run(...parameters)),
+            : runSafely(() => statement.run(...parameters)),
         // A statement that is being iterated can't be used a second time.
         iterate: parameters => sqlite.prepare(sql).iterate(...parameters)
       }
@@ -125,7 +125,7 @@ function safeErrors (sqlite: SQLite.Database): SqliteDatabase {
 }
 
 /** @throws {DatabaseUnavailable} */
-function safeError<T> (run: () => T): T {
+function runSafely<T> (run: () => T): T {
   try {
     return run()
   } catch (error) {

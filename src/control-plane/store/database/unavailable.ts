@@ -44,21 +44,21 @@ const remedies: ReadonlyArray<readonly [RegExp, string]> = [
 ]
 
 /** A failed connection, with its remedy. */
-export function unavailable (error: unknown): DatabaseUnavailable {
+export function toDatabaseUnavailable (error: unknown): DatabaseUnavailable {
   if (error instanceof DatabaseUnavailable) return error
-  const reason = reasonOf(error as NodeJS.ErrnoException)
+  const reason = toReason(error as NodeJS.ErrnoException)
   const [, remedy] = remedies.find(([pattern]) => pattern.test(reason))!
   return new DatabaseUnavailable(`${remedy} (${reason})`)
 }
 
 /** The error of a query without the values of the row, which PostgreSQL repeats in it. Safe to log. */
-export function safeReason (error: unknown): unknown {
-  if (!(error instanceof DatabaseError)) return unavailable(error)
-  if (/^(08|28|53|57)|^(25006|25P03|42501|55P03)$/.test(error.code ?? '')) return unavailable(error)
+export function toSafeError (error: unknown): unknown {
+  if (!(error instanceof DatabaseError)) return toDatabaseUnavailable(error)
+  if (/^(08|28|53|57)|^(25006|25P03|42501|55P03)$/.test(error.code ?? '')) return toDatabaseUnavailable(error)
   return Object.assign(error, { detail: undefined, where: undefined, internalQuery: undefined })
 }
 
-function reasonOf ({ code, syscall, message }: NodeJS.ErrnoException): string {
+function toReason ({ code, syscall, message }: NodeJS.ErrnoException): string {
   if (code !== undefined) return syscall === 'open' ? 'file missing' : code
   if (message.includes('does not support SSL')) return 'no TLS'
   if (message.includes('password must be a string')) return 'password missing'

@@ -36,7 +36,7 @@ export class ImportFileServer {
   }
 
   offer (files: OfferedFiles): Offer {
-    const [token, password] = [secret(), secret()]
+    const [token, password] = [generateCredential(), generateCredential()]
     const credentials = `clinigate:${password}`
     let resolve: (isOpen: boolean) => void = () => {}
     const isOpen = new Promise<boolean>(_resolve => {
@@ -74,7 +74,7 @@ export class ImportFileServer {
   }
 }
 
-const secret = (): string => randomBytes(secretBytes).toString('base64url')
+const generateCredential = (): string => randomBytes(secretBytes).toString('base64url')
 
 const digest = (text: string | Buffer): Buffer => createHash('sha256').update(text).digest()
 

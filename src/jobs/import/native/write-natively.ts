@@ -1,6 +1,6 @@
 import { setImmediate as breathe, setTimeout as pause } from 'node:timers/promises'
 import { json } from 'node:stream/consumers'
-import { chunksOf } from '../../../json/chunks.js'
+import { splitIntoChunks } from '../../../json/chunks.js'
 import type { NativeImport } from '../../../tenant-guard/import/native-import.js'
 import type { QuotaReservation } from '../../../limits/record-quota.js'
 import type { FileWriter, JobFiles } from '../../job-context.js'
@@ -21,12 +21,12 @@ export interface NativeParts {
 /** Minimum and maximum number of lines in one native import: for fewer, transactions are faster. */
 interface NativeBounds { readonly min: number, readonly max: number }
 
-const usualBounds: NativeBounds = { min: 1_000, max: 50_000 }
+const defaultBounds: NativeBounds = { min: 1_000, max: 50_000 }
 const maxBytes = 256 * 1024 * 1024
 /** A longer line is written separately, since HAPI holds many in memory at a time. */
 const maxLine = 262_144
 /** Lines that are processed together. */
-const together = 200
+const linesPerStep = 200
 
 /**
  * The file of a job with the status URL of the last native import that was started. Jobs of an older version have it
@@ -40,7 +40,7 @@ const maxPauseMs = 10_000
  * The pause before the next status request, as a share of the time that the import has taken; and the time after which
  * the gateway stops waiting.
  */
-const partOfTheTime = 1 / 20
+const pollIntervalRatio = 1 / 20
 const maxMs = 2 * 3_600_000
 
 /**
@@ -51,43 +51,43 @@ const maxMs = 2 * 3_600_000
 export async function writeNatively (context: ImportContext, parts: NativeParts): Promise<void> {
   if (context.request.dryRun) return
   const run = new NativeRun(context, parts)
-  await run.takeUp()
-  while (await run.next()) context.signal.throwIfAborted()
+  await run.resumeEarlierRun()
+  while (await run.importNextBatch()) context.signal.throwIfAborted()
 }
 
 class NativeRun {
   readonly #context: ImportContext
   readonly #parts: NativeParts
   readonly #bounds: NativeBounds
-  readonly #pace = new Throttle()
+  readonly #throttle = new Throttle()
 
   constructor (context: ImportContext, parts: NativeParts) {
     this.#context = context
     this.#parts = parts
-    this.#bounds = parts.bounds ?? usualBounds
+    this.#bounds = parts.bounds ?? defaultBounds
   }
 
   /** Waits for the native import of an earlier run. Its files are no longer served, so the rest is never fetched. */
-  async takeUp (): Promise<void> {
+  async resumeEarlierRun (): Promise<void> {
     const { work: { files } } = this.#context
     // The file is incomplete: then no lines were offered yet, either.
     if (!await files.size(begunFile)) return
     const { job } = await json(files.read(begunFile)) as { readonly job: string }
-    await this.#ended(job)
+    await this.#waitForEnd(job)
     await this.#readBack([])
     await files.remove(begunFile)
   }
 
   /** @returns false when too few lines are left, or the datastore refuses the import */
-  async next (): Promise<boolean> {
+  async importNextBatch (): Promise<boolean> {
     const { index, signal, work: { files } } = this.#context
-    if (!await this.#areEnough()) return false
+    if (!await this.#hasEnoughLines()) return false
     const before = index.counts.processed
     const chunk = new NativeBatch(files)
     try {
       await this.#gather(chunk)
       if (chunk.lines.length === 0) return index.counts.processed > before
-      if (!await this.#handOver(chunk)) return false
+      if (!await this.#submitBatch(chunk)) return false
       await this.#readBack(chunk.reservations)
       await files.remove(begunFile)
       return true
@@ -96,18 +96,18 @@ class NativeRun {
     }
   }
 
-  async #areEnough (): Promise<boolean> {
+  async #hasEnoughLines (): Promise<boolean> {
     const { min } = this.#bounds
     let found = 0
-    for await (const lines of this.#ready(min)) if ((found += lines.length) >= min) return true
+    for await (const lines of this.#readReadyLines(min)) if ((found += lines.length) >= min) return true
     return false
   }
 
   /** Lines that can be handed over, in parts; other requests are served between two parts. */
-  async * #ready (max: number): AsyncGenerator<readonly IndexedLine[]> {
+  async * #readReadyLines (max: number): AsyncGenerator<readonly IndexedLine[]> {
     const { index, signal } = this.#context
     for (let after: number | undefined = 0; after !== undefined;) {
-      const look = index.ready({ after, max: maxLine, most: max })
+      const look = index.findReadyLines({ after, maxBytes: maxLine, maxLines: max })
       after = look.after
       if (look.lines.length > 0) yield look.lines
       await breathe()
@@ -117,8 +117,8 @@ class NativeRun {
 
   async #gather (chunk: NativeBatch): Promise<void> {
     const { max } = this.#bounds
-    const part = Math.min(together, max)
-    for await (const lines of this.#ready(part)) {
+    const part = Math.min(linesPerStep, max)
+    for await (const lines of this.#readReadyLines(part)) {
       await this.#sort(lines, chunk)
       if (chunk.lines.length + part > max || chunk.bytes >= maxBytes) return
     }
@@ -132,10 +132,10 @@ class NativeRun {
     const others: IndexedLine[] = []
     try {
       recordOutcomes(context, refused)
-      const { open, ended } = await withRetry(context, this.#pace, () => prepareAll(context, lines, reservations))
+      const { open, ended } = await withRetry(context, this.#throttle, () => prepareAll(context, lines, reservations))
       recordOutcomes(context, ended)
       for (const { reservation } of ended) held.delete(reservation)
-      const texts = await this.#texts(open.filter(({ plan }) => plan === 'created'))
+      const texts = await this.#getAcceptedTexts(open.filter(({ plan }) => plan === 'created'))
       for (const { line, reservation } of open) {
         const text = texts.get(line.line)
         if (text === undefined) {
@@ -148,13 +148,13 @@ class NativeRun {
     } finally {
       for (const reservation of held) reservation?.refund()
     }
-    if (others.length > 0) await writeBatch(context, others, this.#pace)
+    if (others.length > 0) await writeBatch(context, others, this.#throttle)
   }
 
   /** The texts to store of new lines, by line number; refused lines have none. */
-  async #texts (entries: readonly Entry[]): Promise<ReadonlyMap<number, string>> {
-    const refused = await withRetry(this.#context, this.#pace, () =>
-      this.#context.store.refused(entries.map(({ record }) => record))
+  async #getAcceptedTexts (entries: readonly Entry[]): Promise<ReadonlyMap<number, string>> {
+    const refused = await withRetry(this.#context, this.#throttle, () =>
+      this.#context.store.findRejected(entries.map(({ record }) => record))
     )
     return new Map(entries.flatMap(({ line, record }, at) => refused.has(at) ? [] : [[line.line, record.text]]))
   }
@@ -163,27 +163,27 @@ class NativeRun {
    * Hands a batch over, and waits for its end. Before the datastore can fetch a byte, the job's files and index hold
    * the status URL and the lines of the batch, so that a gateway that resumes the job knows both.
    */
-  async #handOver (chunk: NativeBatch): Promise<boolean> {
+  async #submitBatch (chunk: NativeBatch): Promise<boolean> {
     const { index } = this.#context
     const { store, offers } = this.#parts
-    const offer = offers.offer(await chunk.isComplete())
+    const offer = offers.offer(await chunk.flushFiles())
     try {
       const job = await store.begin(offer)
       if (job === undefined) return false
-      await this.#noteBegun(job)
-      for (let at = 0; at < chunk.lines.length; at += together) {
-        index.send(chunk.lines.slice(at, at + together).map(line => ({ line, plan: 'created' })))
+      await this.#saveStatusUrl(job)
+      for (let at = 0; at < chunk.lines.length; at += linesPerStep) {
+        index.send(chunk.lines.slice(at, at + linesPerStep).map(line => ({ line, plan: 'created' })))
         await breathe()
       }
       offer.open()
-      await this.#ended(job)
+      await this.#waitForEnd(job)
       return true
     } finally {
       offer.close()
     }
   }
 
-  async #noteBegun (job: string): Promise<void> {
+  async #saveStatusUrl (job: string): Promise<void> {
     const writer = await this.#context.work.files.write(begunFile)
     try {
       await writer.write(Buffer.from(JSON.stringify({ job })))
@@ -192,16 +192,16 @@ class NativeRun {
     }
   }
 
-  async #ended (job: string): Promise<void> {
+  async #waitForEnd (job: string): Promise<void> {
     const { signal, work: { log } } = this.#context
     const begunAt = performance.now()
     for (;;) {
-      if (await withRetry(this.#context, this.#pace, () => this.#parts.store.hasEnded(job))) return
+      if (await withRetry(this.#context, this.#throttle, () => this.#parts.store.hasEnded(job))) return
       const passed = performance.now() - begunAt
       if (passed > maxMs) {
         return log.warn("a datastore's native import did not finish; its lines are written with transactions")
       }
-      await pause(Math.min(Math.max(passed * partOfTheTime, minPauseMs), maxPauseMs), undefined, { signal })
+      await pause(Math.min(Math.max(passed * pollIntervalRatio, minPauseMs), maxPauseMs), undefined, { signal })
     }
   }
 
@@ -213,9 +213,11 @@ class NativeRun {
     const { index, signal, quota } = this.#context
     const context = { ...this.#context, quota: { ...quota, take: () => reservations.pop() ?? quota.take() } }
     for (let after: number | undefined = 0; after !== undefined;) {
-      const look = index.handedOver(after, together * this.#pace.limit)
+      const look = index.findSubmittedLines(after, linesPerStep * this.#throttle.limit)
       after = look.after
-      await Promise.all(chunksOf(look.lines, together).map(chunk => writeBatch(context, chunk, this.#pace)))
+      await Promise.all(
+        splitIntoChunks(look.lines, linesPerStep).map(chunk => writeBatch(context, chunk, this.#throttle))
+      )
       await breathe()
       signal.throwIfAborted()
     }
@@ -258,7 +260,7 @@ class NativeBatch {
   }
 
   /** The files, after all lines were flushed to them. */
-  async isComplete (): Promise<OfferedFiles> {
+  async flushFiles (): Promise<OfferedFiles> {
     for (const writer of this.#writers.values()) await writer.flush()
     return new Map([...this.#writers.keys()].map(type => [type, () => this.#files.read(nameOf(type))]))
   }

@@ -3,9 +3,9 @@ import { createReadStream } from 'node:fs'
 import { open, rename, rm, stat, type FileHandle } from 'node:fs/promises'
 import { pipeline, type Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
-import { ClinigateError, retryAfterOf } from '../../../client/errors.js'
-import { CliError, isOfDisk } from './errors.js'
-import { refusalOf, toResponse, type Transfers } from './gateway.js'
+import { ClinigateError, parseRetryAfter } from '../../../client/errors.js'
+import { CliError, isDiskError } from './errors.js'
+import { readErrorResponse, toResponse, type Transfers } from './gateway.js'
 
 /** A file of an export, and where it is to be. */
 interface Download {
@@ -28,9 +28,9 @@ interface Version { readonly etag: string, readonly bytes: number }
  */
 export async function download (transfers: Transfers, request: Download): Promise<number> {
   const { path, to, count, isForced } = request
-  const version = await transfers.retry(() => versionOf(transfers, path))
-  if (!isForced && await sizeOf(to) !== undefined) {
-    if (await sizeOf(to) === version.bytes && await linesIn(to) === count) return version.bytes
+  const version = await transfers.retry(() => fetchVersion(transfers, path))
+  if (!isForced && await getFileSize(to) !== undefined) {
+    if (await getFileSize(to) === version.bytes && await countLines(to) === count) return version.bytes
     throw new CliError(
       `A different file exists where the export would write: ${to}. Choose another directory, or use --force.`
     )
@@ -38,7 +38,7 @@ export async function download (transfers: Transfers, request: Download): Promis
   // Its name contains the version's hash, so that a part of another version is never resumed.
   const part = `${to}.${createHash('sha256').update(version.etag).digest('hex').slice(0, 16)}.part`
   await fill(transfers, { ...request, part, version })
-  if (await linesIn(part) !== count) {
+  if (await countLines(part) !== count) {
     await rm(part)
     throw new CliError('A file did not have as many lines as the gateway reported, so it was discarded.')
   }
@@ -46,7 +46,7 @@ export async function download (transfers: Transfers, request: Download): Promis
   return version.bytes
 }
 
-async function versionOf (transfers: Transfers, path: string): Promise<Version> {
+async function fetchVersion (transfers: Transfers, path: string): Promise<Version> {
   const response = await transfers.attempt(path, {
     method: 'HEAD',
     headers: { accept: '*/*', 'accept-encoding': 'identity' }
@@ -63,7 +63,7 @@ async function versionOf (transfers: Transfers, path: string): Promise<Version> 
       : `A file of the job cannot be read (status ${statusCode}).`
   throw new ClinigateError(statusCode === 404 ? 'NOT_FOUND' : 'BACKEND_ERROR', text, {
     status: statusCode,
-    retryAfter: retryAfterOf(toResponse(response))
+    retryAfter: parseRetryAfter(toResponse(response))
   })
 }
 
@@ -71,18 +71,18 @@ interface Filling extends Download { readonly part: string, readonly version: Ve
 
 async function fill (transfers: Transfers, filling: Filling): Promise<void> {
   const { part, version: { bytes } } = filling
-  const handle = await open(part, await sizeOf(part) === undefined ? 'wx+' : 'r+', 0o600)
+  const handle = await open(part, await getFileSize(part) === undefined ? 'wx+' : 'r+', 0o600)
   try {
     let { size: index } = await handle.stat()
     // The timeout restarts whenever data arrives.
     while (index < bytes) {
-      index = await transfers.retry(async () => await more(transfers, { ...filling, handle, index }))
+      index = await transfers.retry(async () => await downloadNextRange(transfers, { ...filling, handle, index }))
     }
     await handle.sync()
   } finally {
     await handle.close()
   }
-  if (await sizeOf(part) === bytes) return
+  if (await getFileSize(part) === bytes) return
   await rm(part)
   throw new CliError('A file was longer than the gateway reported, so it was discarded.')
 }
@@ -90,7 +90,7 @@ async function fill (transfers: Transfers, filling: Filling): Promise<void> {
 /**
  * Writes the body of one response. @returns the offset at which the next one begins; rejects only when no data arrived
  */
-async function more (
+async function downloadNextRange (
   transfers: Transfers,
   {
     path,
@@ -105,7 +105,7 @@ async function more (
       ? { 'accept-encoding': 'gzip' }
       : { 'accept-encoding': 'identity', range: `bytes=${index}-`, 'if-range': etag }
   const response = await transfers.attempt(path, { headers: { accept: '*/*', ...headers } })
-  if (response.statusCode !== 200 && response.statusCode !== 206) throw await refusalOf(response)
+  if (response.statusCode !== 200 && response.statusCode !== 206) throw await readErrorResponse(response)
   if (index > 0 && response.statusCode === 200) {
     await handle.truncate(0)
     if (response.headers.etag !== etag) throw new CliError('The file changed while it was read. Run the command again.')
@@ -114,26 +114,26 @@ async function more (
   let end = start
   try {
     // Each chunk is awaited, so that after an interruption the number of bytes on the disk is known.
-    for await (const chunk of plain(response.body, response.headers['content-encoding'])) {
+    for await (const chunk of decompressBody(response.body, response.headers['content-encoding'])) {
       if (end + chunk.length > bytes) throw new CliError('A file was longer than the gateway reported.')
       await handle.write(chunk, 0, chunk.length, end)
       end += chunk.length
       onBytes(end, bytes)
     }
   } catch (error) {
-    if (error instanceof CliError || isOfDisk(error) || end === start) throw error
+    if (error instanceof CliError || isDiskError(error) || end === start) throw error
   }
   if (end === start) throw new Error('no data arrived')
   return end
 }
 
 /** The decompressed bytes of a response. */
-export function plain (body: Readable, encoding: string | string[] | undefined): AsyncIterable<Buffer> {
+export function decompressBody (body: Readable, encoding: string | string[] | undefined): AsyncIterable<Buffer> {
   // Errors of either end the reading of it.
   return encoding === 'gzip' ? pipeline(body, createGunzip(), () => {}) : body
 }
 
-async function sizeOf (path: string): Promise<number | undefined> {
+async function getFileSize (path: string): Promise<number | undefined> {
   try {
     return (await stat(path)).size
   } catch (error) {
@@ -142,7 +142,7 @@ async function sizeOf (path: string): Promise<number | undefined> {
   }
 }
 
-async function linesIn (path: string): Promise<number> {
+async function countLines (path: string): Promise<number> {
   let lines = 0
   for await (const chunk of createReadStream(path, { highWaterMark: 262_144 }) as AsyncIterable<Buffer>) {
     for (let at = chunk.indexOf(10); at !== -1; at = chunk.indexOf(10, at + 1)) lines++

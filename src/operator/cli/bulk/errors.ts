@@ -1,6 +1,6 @@
 import { CommanderError, type Command } from 'commander'
 import { ClinigateError } from '../../../client/errors.js'
-import { codeOf } from '../../../client/retry.js'
+import { findErrorCode } from '../../../client/retry.js'
 import { ExitWithFindings, Interrupted } from '../context.js'
 
 /** An error of a bulk command, whose message says what to do. It contains no key, no record and no value of one. */
@@ -36,7 +36,7 @@ const reasons: Readonly<Record<string, string>> = {
 }
 
 /** Whether an error is of a file, which no further attempt betters. */
-export function isOfDisk (error: unknown): boolean {
+export function isDiskError (error: unknown): boolean {
   const { code, syscall } = error as NodeJS.ErrnoException
   return code !== undefined && Object.hasOwn(reasons, code) && syscall !== 'connect'
 }
@@ -51,7 +51,7 @@ export function explain (error: unknown): string {
 function explainClientError (error: ClinigateError): string {
   const { code, status, message, issues } = error
   if (code === 'NETWORK_ERROR') {
-    const reason = codeOf(error) ?? 'no connection'
+    const reason = findErrorCode(error) ?? 'no connection'
     return `The gateway does not respond (${reason}). Check --url and that the gateway is running.`
   }
   if (code === 'UNEXPECTED_ANSWER') return `The server at the URL is not a gateway (status ${status}). Check --url.`
@@ -64,7 +64,7 @@ function explainClientError (error: ClinigateError): string {
  * Does the work until it is done or the person wants it to end: the signal is then aborted, and the next one kills the
  * process.
  */
-export async function untilSigint (work: (signal: AbortSignal) => Promise<void>): Promise<void> {
+export async function runUntilInterrupted (work: (signal: AbortSignal) => Promise<void>): Promise<void> {
   const interrupt = new AbortController()
   const stop = (): void => interrupt.abort(new Interrupted())
   const signals = ['SIGINT', 'SIGTERM'] as const

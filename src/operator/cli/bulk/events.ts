@@ -1,8 +1,8 @@
 import type { Command } from 'commander'
 import type { CliContext } from '../context.js'
 import { parseTime } from '../times.js'
-import { untilSigint, withExitCode } from './errors.js'
-import { sessionIn, type Session } from './gateway.js'
+import { runUntilInterrupted, withExitCode } from './errors.js'
+import { openSession, type Session } from './gateway.js'
 
 interface TailOptions {
   readonly url?: string
@@ -20,7 +20,7 @@ export function addEvents (program: Command, context: CliContext): void {
     .option('--since <time>', 'also changes since, such as 2030-01-31T00:00:00Z (default: only new ones)', parseTime)
   tail.action(({ url, ...options }: TailOptions) =>
     withExitCode(tail, () =>
-      untilSigint(signal => followEvents(sessionIn(context, { url, isJson: true, signal }), options))))
+      runUntilInterrupted(signal => followEvents(openSession(context, { url, isJson: true, signal }), options))))
 }
 
 async function followEvents (

@@ -7,7 +7,7 @@ import { ensureDirectory } from '../../../files/ensure.js'
 import { ExitWithFindings } from '../context.js'
 import { formatInteger } from '../table.js'
 import { download } from './download.js'
-import { waitForJob, endedText, following, shellQuote, requireKind, progressBar, withProgress, type JobOptions } from './follow.js'
+import { waitForJob, formatJobEnd, withResumeHint, quoteForShell, requireKind, createProgressBar, createTransferProgress, type JobOptions } from './follow.js'
 import type { Session } from './gateway.js'
 import { CliError } from './errors.js'
 
@@ -20,9 +20,9 @@ export interface ExportOptions extends JobOptions {
 }
 
 /** The note in the directory about the job that its files belong to. */
-interface Note { readonly jobId: string, readonly createdAt?: string, readonly files?: readonly Fetched[] }
+interface Note { readonly jobId: string, readonly createdAt?: string, readonly files?: readonly FetchedFile[] }
 
-interface Fetched {
+interface FetchedFile {
   readonly file: string
   readonly resourceType: string
   readonly count: number
@@ -38,10 +38,10 @@ export async function runExport (session: Session, options: ExportOptions): Prom
   ensureDirectory(to)
   if (force !== true) await requireFree(to, begun)
   const jobId = begun ?? await start(session, options)
-  await note(to, { jobId })
-  const path = options.url === undefined ? '' : ` --url ${shellQuote(options.url)}`
-  const again = `clinigate bulk export --job ${jobId} --to ${shellQuote(to)}${path}`
-  await following(session, { jobId, again, cancelOnInterrupt: options.cancelOnInterrupt === true }, async () => {
+  await writeNote(to, { jobId })
+  const path = options.url === undefined ? '' : ` --url ${quoteForShell(options.url)}`
+  const again = `clinigate bulk export --job ${jobId} --to ${quoteForShell(to)}${path}`
+  await withResumeHint(session, { jobId, again, cancelOnInterrupt: options.cancelOnInterrupt === true }, async () => {
     await finish(session, await waitForJob(session, jobId), options)
   })
 }
@@ -50,13 +50,13 @@ export async function runExport (session: Session, options: ExportOptions): Prom
 async function requireFree (directory: string, jobId: string | undefined): Promise<void> {
   const names = await readdir(directory)
   if (!names.some(name => name === noteFile || name.endsWith('.ndjson'))) return
-  if (jobId !== undefined && await jobOf(directory) === jobId) return
+  if (jobId !== undefined && await readJobId(directory) === jobId) return
   throw new CliError(
     `The directory ${directory} already contains an export. Choose an empty one, or use --force to overwrite it.`
   )
 }
 
-async function jobOf (directory: string): Promise<string | undefined> {
+async function readJobId (directory: string): Promise<string | undefined> {
   const file = join(directory, noteFile)
   if (!existsSync(file)) return undefined
   try {
@@ -67,7 +67,7 @@ async function jobOf (directory: string): Promise<string | undefined> {
   }
 }
 
-const note = async (directory: string, content: Note): Promise<void> =>
+const writeNote = async (directory: string, content: Note): Promise<void> =>
   await writeFile(join(directory, noteFile), `${JSON.stringify(content, null, 2)}\n`, { mode: 0o600 })
 
 async function start ({ client, signal, err }: Session, { types, since, format }: ExportOptions): Promise<string> {
@@ -88,12 +88,12 @@ async function finish (session: Session, job: BulkJob, options: ExportOptions): 
   const { to: directory } = options
   if (status !== 'completed') {
     if (isJson) out(`${JSON.stringify({ jobId, status, directory, ...failure && { failure } })}\n`)
-    err(endedText(job))
+    err(formatJobEnd(job))
     throw new ExitWithFindings()
   }
-  const files: Fetched[] = []
-  for (const file of job.files) files.push(await fetched(session, { file, jobId, options }))
-  await note(directory, { jobId, createdAt, files })
+  const files: FetchedFile[] = []
+  for (const file of job.files) files.push(await fetchFile(session, { file, jobId, options }))
+  await writeNote(directory, { jobId, createdAt, files })
   const records = files.reduce((sum, { count }) => sum + count, 0)
   if (isJson) out(`${JSON.stringify({ jobId, status, createdAt, directory, records, files })}\n`)
   else {
@@ -110,22 +110,22 @@ interface ExportTarget {
   readonly options: ExportOptions
 }
 
-async function fetched (
+async function fetchFile (
   { transfers, streams }: Session,
   { file: { resourceType, count, url }, jobId, options }: ExportTarget
-): Promise<Fetched> {
+): Promise<FetchedFile> {
   // Only the name: the URL may be reachable for others only, and the key is sent only to the configured URL.
   const name = /\/([A-Za-z0-9][A-Za-z0-9_-]{0,99}\.ndjson)$/.exec(url)?.[1]
   if (name === undefined) throw new CliError('The gateway used a file name that this version does not understand.')
-  const meter = progressBar(streams.stderr)
-  let standing: ReturnType<typeof withProgress> | undefined
+  const meter = createProgressBar(streams.stderr)
+  let standing: ReturnType<typeof createTransferProgress> | undefined
   try {
     const bytes = await download(transfers, {
       path: `/bulk/jobs/${jobId}/files/${name}`,
       to: join(options.to, name),
       count,
       isForced: options.force === true,
-      onBytes: (bytes, total) => meter.show((standing ??= withProgress(name, total))(bytes))
+      onBytes: (bytes, total) => meter.show((standing ??= createTransferProgress(name, total))(bytes))
     })
     return { file: name, resourceType, count, bytes }
   } finally {

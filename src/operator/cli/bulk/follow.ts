@@ -3,7 +3,7 @@ import type { BulkJob } from '../../../client/index.js'
 import { ExitWithFindings, Interrupted } from '../context.js'
 import type { Session } from './gateway.js'
 import { CliError, explain, isRefusal } from './errors.js'
-import { terminalBar, type Progress, type ProgressDisplay } from '../progress.js'
+import { createTerminalBar, type Progress, type ProgressDisplay } from '../progress.js'
 import { formatInteger } from '../table.js'
 
 /** What all commands that start a job take. */
@@ -16,7 +16,7 @@ export interface JobOptions {
 }
 
 /** A job that a command has started or continues. */
-interface Followed {
+interface ResumableJob {
   readonly jobId: string
   /** The command that continues the job. */
   readonly again: string
@@ -30,23 +30,23 @@ export async function requireKind ({ client, signal }: Session, jobId: string, k
 }
 
 /** What is said of a job that did not complete. */
-export const endedText = ({ status, failure }: Pick<BulkJob, 'status' | 'failure'>): string =>
+export const formatJobEnd = ({ status, failure }: Pick<BulkJob, 'status' | 'failure'>): string =>
   `The job ended with status ${status}.${failure === undefined ? '' : ` ${failure.message} (${failure.code})`}\n`
 
 /** Waits until a job has ended, and shows how far it is. */
 export async function waitForJob ({ persistentClient, signal, streams }: Session, jobId: string): Promise<BulkJob> {
-  const meter = progressBar(streams.stderr)
+  const meter = createProgressBar(streams.stderr)
   try {
-    return await persistentClient.bulk.wait(jobId, { signal, onProgress: job => meter.show(progressText(job)) })
+    return await persistentClient.bulk.wait(jobId, { signal, onProgress: job => meter.show(toProgress(job)) })
   } finally {
     meter.end()
   }
 }
 
 /** Does the work on a job. If the command ends before the job is done, the person is shown how to continue it. */
-export async function following (
+export async function withResumeHint (
   session: Session,
-  { jobId, again, cancelOnInterrupt }: Followed,
+  { jobId, again, cancelOnInterrupt }: ResumableJob,
   work: () => Promise<void>
 ): Promise<void> {
   const { signal, err } = session
@@ -54,7 +54,7 @@ export async function following (
     await work()
   } catch (error) {
     if (error instanceof ExitWithFindings) throw error
-    if (signal.aborted && cancelOnInterrupt) await cancelled(session, jobId)
+    if (signal.aborted && cancelOnInterrupt) await cancelJob(session, jobId)
     else if (signal.aborted) err(`The job keeps running without this command. To resume, run:\n  ${again}\n`)
     else if (!(isRefusal(error) && error.status === 404)) {
       err(`The progress so far is kept. To resume, run:\n  ${again}\n`)
@@ -63,7 +63,7 @@ export async function following (
   }
 }
 
-async function cancelled ({ client, err }: Session, jobId: string): Promise<void> {
+async function cancelJob ({ client, err }: Session, jobId: string): Promise<void> {
   try {
     const { status } = await client.bulk.cancel(jobId)
     err(status === 'cancelled' ? 'The job was cancelled.\n' : `The job had already ended with status ${status}.\n`)
@@ -73,7 +73,7 @@ async function cancelled ({ client, err }: Session, jobId: string): Promise<void
 }
 
 /** A word, quoted for a shell if necessary. */
-export function shellQuote (word: string): string {
+export function quoteForShell (word: string): string {
   return /^[\w./:@%+=,-]+$/.test(word) ? word : `'${word.replaceAll('\'', '\'\\\'\'')}'`
 }
 
@@ -81,11 +81,11 @@ export function shellQuote (word: string): string {
 const lineMs = 5_000
 
 /** A bar on a terminal; elsewhere, as in the log of a scheduled job, a line every few seconds. */
-export function progressBar (stream: Writable & { readonly isTTY?: boolean }): ProgressDisplay {
-  return stream.isTTY === true ? terminalBar(stream, '[{bar}] {text}') : lines(stream)
+export function createProgressBar (stream: Writable & { readonly isTTY?: boolean }): ProgressDisplay {
+  return stream.isTTY === true ? createTerminalBar(stream, '[{bar}] {text}') : createProgressLines(stream)
 }
 
-function lines (stream: Writable): ProgressDisplay {
+function createProgressLines (stream: Writable): ProgressDisplay {
   let last = performance.now()
   return {
     show: ({ text }) => {
@@ -98,7 +98,7 @@ function lines (stream: Writable): ProgressDisplay {
 }
 
 /** The progress of a job as text, by the gateway's report. */
-function progressText ({
+function toProgress ({
   status,
   totalRecords: total,
   processedRecords: done,
@@ -109,30 +109,30 @@ function progressText ({
   const parts = [
     `${status}: ${formatInteger(done)}${total === undefined ? '' : ` of ${formatInteger(total)}`} records`,
     recordsPerSecond === undefined ? [] : `${formatInteger(recordsPerSecond)}/s`,
-    secondsLeft === undefined ? [] : `${duration(secondsLeft)} left`,
+    secondsLeft === undefined ? [] : `${formatDuration(secondsLeft)} left`,
     failedRecords === 0 ? [] : `${formatInteger(failedRecords)} failed`
   ]
   return { done, total, text: parts.flat().join(', ') }
 }
 
 /** How far a transfer is, in bytes; its rate is the one since this was made. */
-export function withProgress (what: string, total: number | undefined): (bytes: number) => Progress {
+export function createTransferProgress (what: string, total: number | undefined): (bytes: number) => Progress {
   const start = performance.now()
   return done => {
     const rate = done / Math.max(0.001, (performance.now() - start) / 1_000)
     const parts = [
-      `${what}: ${mebi(done)}${total === undefined ? '' : ` of ${mebi(total)}`} MiB`,
-      `${mebi(rate)} MiB/s`,
-      total === undefined || rate === 0 ? [] : `${duration(Math.ceil(Math.max(0, total - done) / rate))} left`
+      `${what}: ${formatMebibytes(done)}${total === undefined ? '' : ` of ${formatMebibytes(total)}`} MiB`,
+      `${formatMebibytes(rate)} MiB/s`,
+      total === undefined || rate === 0 ? [] : `${formatDuration(Math.ceil(Math.max(0, total - done) / rate))} left`
     ]
     return { done, total, text: parts.flat().join(', ') }
   }
 }
 
-const mebi = (bytes: number): string => (bytes / 2 ** 20).toFixed(1)
+const formatMebibytes = (bytes: number): string => (bytes / 2 ** 20).toFixed(1)
 
 /** Seconds for people: 2 h 5 min */
-function duration (seconds: number): string {
+function formatDuration (seconds: number): string {
   if (seconds < 60) return `${seconds} s`
   const minutes = Math.ceil(seconds / 60)
   return minutes < 60 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`

@@ -1,10 +1,10 @@
 import { request, type Dispatcher } from 'undici'
-import { errorOf, type ClinigateError } from '../../../client/errors.js'
+import { toClinigateError, type ClinigateError } from '../../../client/errors.js'
 import { createClient, type ClinigateClient } from '../../../client/index.js'
 import { attemptRepeatedly, pauseAfter, type RetryOptions } from '../../../client/retry.js'
 import type { CliContext, Streams } from '../context.js'
 import { fetchFromAnyPort, toHeaders } from '../fetch.js'
-import { CliError, isOfDisk, isRefusal } from './errors.js'
+import { CliError, isDiskError, isRefusal } from './errors.js'
 
 /** The dependencies of one command that speaks to a gateway. */
 export interface Session {
@@ -50,17 +50,17 @@ const responseTimeoutMs = 60_000
 const loopback = new Set(['localhost', '127.0.0.1', '[::1]'])
 
 /** Opens the session of a command that speaks to a gateway. @throws {CliError} without a URL and a key */
-export function sessionIn (
+export function openSession (
   { environment, streams, out, err }: CliContext,
   { url: named, isJson, signal }: SessionOptions
 ): Session {
   const url = requireSafeUrl(named ?? environment.CLINIGATE_URL ?? 'http://127.0.0.1:8080')
   const key = requireKey(environment.CLINIGATE_API_KEY)
-  const clientFor = (totalMs: number): ClinigateClient => createClient({
+  const createRetryingClient = (totalMs: number): ClinigateClient => createClient({
     url,
     key,
     retry: {
-      ...retryOptions(totalMs),
+      ...buildRetryOptions(totalMs),
       timeoutMs: responseTimeoutMs,
       onRetry: attempts => {
         if (attempts === 3) err('The gateway does not respond correctly; trying again.\n')
@@ -69,9 +69,9 @@ export function sessionIn (
     fetch: fetchFromAnyPort
   })
   return {
-    client: clientFor(shortMs),
-    persistentClient: clientFor(longMs),
-    transfers: transfersTo({ url, key, signal }),
+    client: createRetryingClient(shortMs),
+    persistentClient: createRetryingClient(longMs),
+    transfers: createTransfers({ url, key, signal }),
     signal,
     streams,
     out,
@@ -80,7 +80,7 @@ export function sessionIn (
   }
 }
 
-const retryOptions = (totalMs: number): RetryOptions =>
+const buildRetryOptions = (totalMs: number): RetryOptions =>
   ({ attempts: Infinity, firstPauseMs: 1_000, maxPauseMs: totalMs, totalMs })
 
 function requireSafeUrl (url: string): string {
@@ -108,7 +108,7 @@ function requireKey (key: string | undefined): string {
 interface Target { readonly url: string, readonly key: string, readonly signal: AbortSignal }
 
 /** Redirects are never followed: the key is for this URL only. */
-function transfersTo ({ url, key, signal }: Target): Transfers {
+function createTransfers ({ url, key, signal }: Target): Transfers {
   return {
     attempt: async (path, { headers, method = 'GET', signal: own, ...rest } = {}) =>
       await request(`${url}/v1${path}`, {
@@ -121,34 +121,34 @@ function transfersTo ({ url, key, signal }: Target): Transfers {
       }),
     retry: async (act, { brokenText = 'The connection broke repeatedly.', ...options } = {}) => {
       const outcome = await attemptRepeatedly({
-        ...retryOptions(longMs),
+        ...buildRetryOptions(longMs),
         ...options,
         attempt: () => act().then(value => ({ value }), (error: unknown) => ({ error })),
         pauseAfter: (outcome, jitterMs) => {
           if (!('error' in outcome) || outcome.error instanceof CliError) return undefined
           signal.throwIfAborted()
-          return pauseAfterError(outcome.error, jitterMs)
+          return getPauseAfterError(outcome.error, jitterMs)
         },
         signal
       })
       if (!('error' in outcome)) return outcome.value
       const { error } = outcome
-      throw error instanceof CliError || isRefusal(error) || isOfDisk(error) || signal.aborted
+      throw error instanceof CliError || isRefusal(error) || isDiskError(error) || signal.aborted
         ? error
         : new CliError(brokenText)
     }
   }
 }
 
-function pauseAfterError (error: unknown, jitterMs: number): number | undefined {
-  if (isOfDisk(error)) return undefined
+function getPauseAfterError (error: unknown, jitterMs: number): number | undefined {
+  if (isDiskError(error)) return undefined
   const failure = isRefusal(error) ? error : { status: 0, retryAfter: undefined }
   return pauseAfter(failure, { isRepeatable: true, jitterMs })
 }
 
 /** The error of a response that is no success, in the words of the gateway, which never repeat a value. */
-export async function refusalOf (response: Dispatcher.ResponseData): Promise<ClinigateError> {
-  return errorOf(toResponse(response), await response.body.json().catch(() => undefined))
+export async function readErrorResponse (response: Dispatcher.ResponseData): Promise<ClinigateError> {
+  return toClinigateError(toResponse(response), await response.body.json().catch(() => undefined))
 }
 
 /** The status and the headers of a response in the client's form. */

@@ -3,11 +3,11 @@ import { open, rename } from 'node:fs/promises'
 import type { BulkJob } from '../../../client/index.js'
 import { ExitWithFindings } from '../context.js'
 import { formatInteger } from '../table.js'
-import { waitForJob, endedText, following, shellQuote, requireKind, progressBar, withProgress, type JobOptions } from './follow.js'
-import { refusalOf, type Session, type Transfers } from './gateway.js'
+import { waitForJob, formatJobEnd, withResumeHint, quoteForShell, requireKind, createProgressBar, createTransferProgress, type JobOptions } from './follow.js'
+import { readErrorResponse, type Session, type Transfers } from './gateway.js'
 import { CliError, explain, isRefusal } from './errors.js'
-import { sourceOf, upload } from './upload.js'
-import { plain } from './download.js'
+import { createSource, upload } from './upload.js'
+import { decompressBody } from './download.js'
 
 /** How lines are to be imported. */
 export interface ImportOptions extends JobOptions {
@@ -31,9 +31,9 @@ export async function runImport (session: Session, file: string | undefined, opt
   }
   if (begun !== undefined) await requireKind(session, begun, 'import')
   const jobId = begun ?? await start(session, file!, options)
-  const path = options.url === undefined ? '' : ` --url ${shellQuote(options.url)}`
-  const again = `clinigate bulk import --job ${jobId} --results ${shellQuote(results)}${path}${force === true ? ' --force' : ''}`
-  await following(session, { jobId, again, cancelOnInterrupt: options.cancelOnInterrupt === true }, async () => {
+  const path = options.url === undefined ? '' : ` --url ${quoteForShell(options.url)}`
+  const again = `clinigate bulk import --job ${jobId} --results ${quoteForShell(results)}${path}${force === true ? ' --force' : ''}`
+  await withResumeHint(session, { jobId, again, cancelOnInterrupt: options.cancelOnInterrupt === true }, async () => {
     const job = await waitForJob(session, jobId)
     report(session, { job, outcome: await fetchResults(session.transfers, jobId, results), results })
   })
@@ -44,11 +44,11 @@ async function start (
   file: string,
   { type, dryRun }: ImportOptions
 ): Promise<string> {
-  const source = await sourceOf(file, streams.stdin)
+  const source = await createSource(file, streams.stdin)
   // An unusable key is reported before a long upload.
   await client.bulk.list({ count: 1 }, { signal })
-  const meter = progressBar(streams.stderr)
-  const standing = withProgress('sent', source.size)
+  const meter = createProgressBar(streams.stderr)
+  const standing = createTransferProgress('sent', source.size)
   const query = new URLSearchParams({
     ...(type !== undefined && { resourceType: type }),
     ...(dryRun && { dryRun: 'true' })
@@ -75,27 +75,27 @@ interface Done { readonly job: BulkJob, readonly outcome: Outcome, readonly resu
 function report ({ out, err, isJson }: Session, { job, outcome: { lines, counts, failures }, results }: Done): void {
   const { id: jobId, status, failure, totalRecords } = job
   const isComplete = status === 'completed' && lines === totalRecords
-  if (isJson) { out(`${JSON.stringify({ jobId, status, lines, counts, failures, results, ...(failure && { failure }) })}\n`) } else out(forPeople(lines, counts, failures) + `The results of all lines are in ${results}\n`)
+  if (isJson) { out(`${JSON.stringify({ jobId, status, lines, counts, failures, results, ...(failure && { failure }) })}\n`) } else out(formatResults(lines, counts, failures) + `The results of all lines are in ${results}\n`)
   if (status !== 'completed') {
-    err(endedText(job))
+    err(formatJobEnd(job))
   } else if (!isComplete) err('The number of results differs from the number of lines.\n')
   const imported = ['created', 'updated', 'unchanged', 'valid'].reduce((sum, word) => sum + (counts[word] ?? 0), 0)
   if (!isComplete || imported !== lines) throw new ExitWithFindings()
 }
 
-function forPeople (lines: number, counts: Outcome['counts'], failures: readonly LineResult[]): string {
+function formatResults (lines: number, counts: Outcome['counts'], failures: readonly LineResult[]): string {
   const more = (counts.failed ?? 0) - failures.length
   return [
     `${formatInteger(lines)} ${lines === 1 ? 'line' : 'lines'}: ${Object.entries(counts)
       .map(([status, count]) => `${formatInteger(count)} ${status}`)
       .join(', ')}\n`,
-    ...failures.map(failure => `  line ${failure.line}: ${failure.code} ${messageOf(failure)}\n`),
+    ...failures.map(failure => `  line ${failure.line}: ${failure.code} ${formatMessage(failure)}\n`),
     more > 0 ? `  and ${formatInteger(more)} more\n` : ''
   ].join('')
 }
 
 /** What is wrong with a line, after its field: most messages begin with the name of theirs. */
-function messageOf ({ field, message = '' }: LineResult): string {
+function formatMessage ({ field, message = '' }: LineResult): string {
   return field === undefined || message.startsWith(`${field}: `) ? message : `${field}: ${message}`
 }
 
@@ -131,11 +131,11 @@ async function fetchOnce (transfers: Transfers, jobId: string, part: string): Pr
   const response = await transfers.attempt(`/bulk/jobs/${jobId}/results`, {
     headers: { accept: 'application/x-ndjson, application/json;q=0.5', 'accept-encoding': 'gzip' }
   })
-  if (response.statusCode !== 200) throw await refusalOf(response)
+  if (response.statusCode !== 200) throw await readErrorResponse(response)
   const handle = await open(part, 'w', 0o600)
   const tally = new Tally()
   try {
-    for await (const chunk of plain(response.body, response.headers['content-encoding'])) {
+    for await (const chunk of decompressBody(response.body, response.headers['content-encoding'])) {
       await handle.writeFile(chunk)
       tally.add(chunk)
     }
@@ -143,7 +143,7 @@ async function fetchOnce (transfers: Transfers, jobId: string, part: string): Pr
   } finally {
     await handle.close()
   }
-  return tally.outcome()
+  return tally.getOutcome()
 }
 
 /** Counts results as their bytes arrive. */
@@ -160,7 +160,7 @@ class Tally {
     for (const line of lines) this.#count(JSON.parse(line) as LineResult)
   }
 
-  outcome (): Outcome {
+  getOutcome (): Outcome {
     return { lines: this.#lines, counts: this.#counts, failures: this.#failures }
   }
 

@@ -4,7 +4,7 @@ import { pipeline, Transform, type Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
 import { describeReadError } from '../../../files/read-error.js'
 import { CliError, isRefusal } from './errors.js'
-import { refusalOf, type Transfers } from './gateway.js'
+import { readErrorResponse, type Transfers } from './gateway.js'
 
 /** Lines to be sent, however many. */
 interface Source {
@@ -29,7 +29,7 @@ const maxAttempts = 5
 const stallMs = 120_000
 
 /** The file, or standard input for `-`. @throws {CliError} */
-export async function sourceOf (file: string, stdin: Readable): Promise<Source> {
+export async function createSource (file: string, stdin: Readable): Promise<Source> {
   if (file === '-') return { open: () => stdin, isRepeatable: false, isZipped: false }
   const facts = await stat(file).catch((error: unknown) => {
     throw new CliError(`The file cannot be read: ${describeReadError(error)}.`)
@@ -56,7 +56,7 @@ export async function upload (transfers: Transfers, source: Source, uploading: U
   return await transfers.retry(async () => {
     const sent = { isComplete: false }
     try {
-      return await once(transfers, source, { ...uploading, sent })
+      return await uploadOnce(transfers, source, { ...uploading, sent })
     } catch (error) {
       // After a response that refuses, no job exists.
       if (error instanceof CliError || isRefusal(error) || !sent.isComplete) throw error
@@ -72,7 +72,7 @@ export async function upload (transfers: Transfers, source: Source, uploading: U
   })
 }
 
-async function once (
+async function uploadOnce (
   transfers: Transfers,
   source: Source,
   { query, onBytes, sent }: Uploading & { readonly sent: { isComplete: boolean } }
@@ -100,7 +100,7 @@ async function once (
       headersTimeout: 0,
       signal: stalled.signal
     })
-    return await jobIdOf(response)
+    return await readJobId(response)
   } catch (error) {
     if (faults.length > 0) throw new CliError('The input could not be read completely. Nothing was imported.')
     throw error
@@ -112,8 +112,8 @@ async function once (
   }
 }
 
-async function jobIdOf (response: Dispatcher.ResponseData): Promise<string> {
-  if (response.statusCode !== 202) throw await refusalOf(response)
+async function readJobId (response: Dispatcher.ResponseData): Promise<string> {
+  if (response.statusCode !== 202) throw await readErrorResponse(response)
   const { data } = await response.body.json() as { readonly data: { readonly jobId: string } }
   return data.jobId
 }
@@ -121,7 +121,7 @@ async function jobIdOf (response: Dispatcher.ResponseData): Promise<string> {
 /** Counts the bytes that pass through it. */
 class Counter extends Transform {
   #bytes = 0
-  #seen = -1
+  #lastBytes = -1
 
   constructor (private readonly onBytes: (bytes: number) => void) { super({ highWaterMark: segmentBytes }) }
 
@@ -133,8 +133,8 @@ class Counter extends Transform {
 
   /** Whether any data passed since the last call, or there is none to send. */
   hasMoved (): boolean {
-    const isMoving = this.#bytes !== this.#seen || (this.readableLength === 0 && !this.readableEnded)
-    this.#seen = this.#bytes
+    const isMoving = this.#bytes !== this.#lastBytes || (this.readableLength === 0 && !this.readableEnded)
+    this.#lastBytes = this.#bytes
     return isMoving
   }
 }

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { open } from 'node:fs/promises'
 import { describeReadError } from '../../../files/read-error.js'
-import { openApiDocument } from '../../../api/openapi/document.js'
+import { buildOpenApiDocument } from '../../../api/openapi/document.js'
 import { describeRoutes } from '../../../bootstrap/describe-routes.js'
 import { version } from '../../../bootstrap/version.js'
 import { mappings } from '../../../mappings/registry.js'
@@ -30,34 +30,34 @@ export function addCompare (program: Command, { out, err }: CliContext): void {
     .option('--json', 'print each difference as one line of JSON')
     .addHelpText('after', help)
   command.action(async (file: string, { json = false }: { readonly json?: boolean }) => {
-    const theirs = await documentIn(file)
+    const theirs = await readDocument(file)
     const described = await describeRoutes({ hasEvents: true })
-    const ours = new OpenApiDocument(openApiDocument(mappings, { version, url: 'http://localhost', described }))
+    const ours = new OpenApiDocument(buildOpenApiDocument(mappings, { version, url: 'http://localhost', described }))
     const differences = compareDocuments(theirs, ours)
     for (const difference of differences) {
-      out(`${printable(json ? JSON.stringify(difference) : describe(difference))}\n`)
+      out(`${replaceControlCharacters(json ? JSON.stringify(difference) : formatDifference(difference))}\n`)
     }
-    err(`${summary(theirs.operations().size, differences)}\n`)
+    err(`${formatSummary(theirs.collectOperations().size, differences)}\n`)
     if (differences.length > 0) throw new ExitWithFindings()
   })
 }
 
-async function documentIn (file: string): Promise<OpenApiDocument> {
+async function readDocument (file: string): Promise<OpenApiDocument> {
   try {
-    return new OpenApiDocument(JSON.parse(await textOf(file)))
+    return new OpenApiDocument(JSON.parse(await readText(file)))
   } catch (error) {
-    throw new Error(`${file} cannot be compared: ${reasonOf(error)}.`)
+    throw new Error(`${file} cannot be compared: ${formatReason(error)}.`)
   }
 }
 
-function reasonOf (error: unknown): string {
+function formatReason (error: unknown): string {
   // The parser's message quotes the file.
   if (error instanceof SyntaxError) return 'it is not JSON; convert YAML to JSON first'
   const { code, message } = error as NodeJS.ErrnoException
   return code === undefined ? message : describeReadError(error)
 }
 
-async function textOf (file: string): Promise<string> {
+async function readText (file: string): Promise<string> {
   const handle = await open(file)
   try {
     const stat = await handle.stat()
@@ -69,16 +69,18 @@ async function textOf (file: string): Promise<string> {
   }
 }
 
-function describe ({ kind, problem, operation, in: place, name, theirs = [], ours = [] }: Difference): string {
-  const what = [operation, place, name].filter(part => part !== undefined).join('  ')
+function formatDifference (
+  { kind, problem, operation, in: location, name, theirs = [], ours = [] }: Difference
+): string {
+  const what = [operation, location, name].filter(part => part !== undefined).join('  ')
   const types = problem === 'other type' ? `  ${theirs.join('|')} there, ${ours.join('|')} here` : ''
   return `${problem} ${kind}`.padEnd(22) + what + types
 }
 
 /** A line for a terminal, on which the names of an unknown document do nothing but stand there. */
-const printable = (line: string): string => line.replace(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, '\uFFFD')
+const replaceControlCharacters = (line: string): string => line.replace(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, '\uFFFD')
 
-function summary (operations: number, differences: readonly Difference[]): string {
+function formatSummary (operations: number, differences: readonly Difference[]): string {
   const count = (kind: Difference['kind'], problem: Difference['problem']): number =>
     differences.filter(difference => difference.kind === kind && difference.problem === problem).length
   return [

@@ -25,13 +25,13 @@ const maxDepth = 24
  */
 export function compareDocuments (theirs: OpenApiDocument, ours: OpenApiDocument): readonly Difference[] {
   const comparison = new Comparison(theirs, ours)
-  const own = ours.operations()
-  for (const [key, operation] of theirs.operations()) comparison.compareOperation(operation, own.get(key))
+  const own = ours.collectOperations()
+  for (const [key, operation] of theirs.collectOperations()) comparison.compareOperation(operation, own.get(key))
   for (const name of theirs.unresolved) comparison.add({ kind: 'reference', problem: 'not followed', name })
   return comparison.differences
 }
 
-type Place = Required<Pick<Difference, 'operation' | 'in'>> & { readonly compared: Map<Part, Set<Part>> }
+type FieldLocation = Required<Pick<Difference, 'operation' | 'in'>> & { readonly compared: Map<Part, Set<Part>> }
 
 class Comparison {
   readonly differences: Difference[] = []
@@ -53,31 +53,33 @@ class Comparison {
   #compareFilter (named: Pick<Difference, 'operation' | 'name'>, theirs: Schemas, ours: Schemas | undefined): void {
     if (ours === undefined) return this.add({ kind: 'filter', problem: 'missing', ...named })
     // On the wire a filter is text, and a list is several of them.
-    const types = { theirs: scalarTypes(this.theirs, theirs), ours: scalarTypes(this.ours, ours) }
+    const types = { theirs: collectScalarTypes(this.theirs, theirs), ours: collectScalarTypes(this.ours, ours) }
     if (types.ours.includes('string') || isWithin(types.theirs, types.ours)) return
     this.add({ kind: 'filter', problem: 'other type', ...named, ...types })
   }
 
-  #compareValue (place: Place, path: readonly string[], [theirs, ours]: readonly [Schemas, Schemas]): void {
-    if (theirs.length === 0 || ours.length === 0 || path.length > maxDepth || this.#isKnown(place, theirs, ours)) return
+  #compareValue (location: FieldLocation, path: readonly string[], [theirs, ours]: readonly [Schemas, Schemas]): void {
+    if (theirs.length === 0 || ours.length === 0 || path.length > maxDepth || this.#isKnown(location, theirs, ours)) {
+      return
+    }
     const own = this.ours.flatten(ours)
     const other = this.theirs.flatten(theirs)
-    const types = { theirs: typesOf(other), ours: typesOf(own) }
-    const fits = place.in === 'request' ? isWithin(types.theirs, types.ours) : isWithin(types.ours, types.theirs)
-    const { compared: _, ...where } = place
-    if (!fits) this.add({ kind: 'field', problem: 'other type', ...where, name: nameOf(path), ...types })
-    const names = propertiesOf(own)
-    for (const [name, schemas] of propertiesOf(other)) {
+    const types = { theirs: collectTypes(other), ours: collectTypes(own) }
+    const fits = location.in === 'request' ? isWithin(types.theirs, types.ours) : isWithin(types.ours, types.theirs)
+    const { compared: _, ...where } = location
+    if (!fits) this.add({ kind: 'field', problem: 'other type', ...where, name: formatFieldPath(path), ...types })
+    const names = collectProperties(own)
+    for (const [name, schemas] of collectProperties(other)) {
       const fields = names.get(name)
       const at = [...path, name]
-      if (fields !== undefined) this.#compareValue(place, at, [schemas, fields])
-      else if (names.size > 0) this.add({ kind: 'field', problem: 'missing', ...where, name: nameOf(at) })
+      if (fields !== undefined) this.#compareValue(location, at, [schemas, fields])
+      else if (names.size > 0) this.add({ kind: 'field', problem: 'missing', ...where, name: formatFieldPath(at) })
     }
-    this.#compareValue(place, [...path, '[]'], [itemsOf(other), itemsOf(own)])
+    this.#compareValue(location, [...path, '[]'], [collectItemSchemas(other), collectItemSchemas(own)])
   }
 
   /** Whether these were compared in this place before: a schema that holds itself is compared once. */
-  #isKnown ({ compared }: Place, [theirs]: Schemas, [ours]: Schemas): boolean {
+  #isKnown ({ compared }: FieldLocation, [theirs]: Schemas, [ours]: Schemas): boolean {
     const own = compared.get(theirs!) ?? new Set()
     compared.set(theirs!, own)
     if (own.has(ours!)) return true
@@ -87,30 +89,30 @@ class Comparison {
 }
 
 /** `contact[].phone`; `the whole body` for no path. */
-const nameOf = (path: readonly string[]): string =>
+const formatFieldPath = (path: readonly string[]): string =>
   path.length === 0 ? 'the whole body' : path.join('.').replaceAll('.[]', '[]')
 
 /** The JSON types of a value, without null; none where any is possible. */
-function typesOf (flat: Schemas): readonly string[] {
+function collectTypes (flat: Schemas): readonly string[] {
   const types = flat.flatMap(schema => {
     const { type, enum: values, const: constant, properties, items } = schema
     if (type !== undefined) return [type].flat().map(String)
-    if (Array.isArray(values)) return values.map(typeOfValue)
-    if (constant !== undefined) return [typeOfValue(constant)]
+    if (Array.isArray(values)) return values.map(getJsonType)
+    if (constant !== undefined) return [getJsonType(constant)]
     return properties !== undefined ? ['object'] : items !== undefined ? ['array'] : []
   })
   return [...new Set(types)].filter(type => type !== 'null').sort()
 }
 
-function typeOfValue (value: unknown): string {
+function getJsonType (value: unknown): string {
   if (value === null) return 'null'
   if (Array.isArray(value)) return 'array'
   return Number.isInteger(value) ? 'integer' : typeof value
 }
 
-function scalarTypes (document: OpenApiDocument, schemas: Schemas): readonly string[] {
+function collectScalarTypes (document: OpenApiDocument, schemas: Schemas): readonly string[] {
   const flat = document.flatten(schemas)
-  return [...new Set([...typesOf(flat), ...typesOf(document.flatten(itemsOf(flat)))])].filter(type => type !== 'array')
+  return [...new Set([...collectTypes(flat), ...collectTypes(document.flatten(collectItemSchemas(flat)))])].filter(type => type !== 'array')
 }
 
 /** Whether each of some types is among others; those that say nothing fit. */
@@ -119,7 +121,7 @@ function isWithin (types: readonly string[], others: readonly string[]): boolean
   return types.every(type => others.includes(type) || (type === 'integer' && others.includes('number')))
 }
 
-function propertiesOf (flat: Schemas): ReadonlyMap<string, Schemas> {
+function collectProperties (flat: Schemas): ReadonlyMap<string, Schemas> {
   const found = new Map<string, Part[]>()
   for (const { properties } of flat) {
     if (!isPart(properties)) continue
@@ -130,4 +132,4 @@ function propertiesOf (flat: Schemas): ReadonlyMap<string, Schemas> {
   return found
 }
 
-const itemsOf = (flat: Schemas): Schemas => flat.flatMap(({ items }) => isPart(items) ? [items] : [])
+const collectItemSchemas = (flat: Schemas): Schemas => flat.flatMap(({ items }) => isPart(items) ? [items] : [])

@@ -22,7 +22,7 @@ export class OpenApiDocument {
 
   /** @throws {Error} with what is wrong with the document */
   constructor (private readonly root: unknown) {
-    const { openapi, paths } = asPart(root)
+    const { openapi, paths } = toPart(root)
     if (typeof openapi !== 'string' || !/^3\.\d/.test(openapi)) throw new Error('it is not an OpenAPI 3 document')
     if (!isPart(paths)) throw new Error('it has no paths')
   }
@@ -31,21 +31,21 @@ export class OpenApiDocument {
    * The operations by what two documents have in common: the method, and the path below the version, without the names
    * of its parameters.
    */
-  operations (): ReadonlyMap<string, Operation> {
-    const { paths, servers } = asPart(this.root)
-    const base = basePath(servers)
+  collectOperations (): ReadonlyMap<string, Operation> {
+    const { paths, servers } = toPart(this.root)
+    const base = parseBasePath(servers)
     const found = new Map<string, Operation>()
-    for (const [path, value] of Object.entries(asPart(paths))) {
+    for (const [path, value] of Object.entries(toPart(paths))) {
       const item = this.resolve(value)
       for (const method of methods) {
         if (!isPart(item[method])) continue
         const operation = this.resolve(item[method])
         const name = `${method.toUpperCase()} ${path}`
-        found.set(`${method} ${comparablePath(base + path)}`, {
+        found.set(`${method} ${toComparablePath(base + path)}`, {
           name,
-          query: this.#queryOf([item, operation]),
-          request: this.#jsonSchema(this.resolve(operation.requestBody)),
-          response: this.#responseOf(asPart(operation.responses))
+          query: this.#collectQueryParameters([item, operation]),
+          request: this.#findJsonSchemas(this.resolve(operation.requestBody)),
+          response: this.#findResponseSchemas(toPart(operation.responses))
         })
       }
     }
@@ -60,7 +60,7 @@ export class OpenApiDocument {
       const schema = this.resolve(next)
       if (found.has(schema)) continue
       found.add(schema)
-      for (const name of ['allOf', 'anyOf', 'oneOf']) waiting.push(...partsIn(schema[name]))
+      for (const name of ['allOf', 'anyOf', 'oneOf']) waiting.push(...toParts(schema[name]))
     }
     return [...found]
   }
@@ -68,41 +68,41 @@ export class OpenApiDocument {
   /** What a reference leads to, however many lead there; the part itself where it is none. */
   resolve (value: unknown): Part {
     const seen = new Set<unknown>()
-    let part = asPart(value)
+    let part = toPart(value)
     while (typeof part.$ref === 'string' && !seen.has(part)) {
       seen.add(part)
-      part = this.#targetOf(part.$ref)
+      part = this.#resolvePointer(part.$ref)
     }
     return part
   }
 
-  #targetOf (reference: string): Part {
+  #resolvePointer (reference: string): Part {
     let target: unknown = reference.startsWith('#/') ? this.root : undefined
     for (const step of reference.slice(2).split('/')) {
-      const name = decoded(step).replaceAll('~1', '/').replaceAll('~0', '~')
+      const name = decodePointerSegment(step).replaceAll('~1', '/').replaceAll('~0', '~')
       target = isPart(target) && Object.hasOwn(target, name) ? target[name] : undefined
     }
     if (!isPart(target)) this.unresolved.add(reference)
-    return asPart(target)
+    return toPart(target)
   }
 
-  #queryOf (holders: readonly Part[]): ReadonlyMap<string, Schemas> {
+  #collectQueryParameters (holders: readonly Part[]): ReadonlyMap<string, Schemas> {
     const parameters = holders
-      .flatMap(({ parameters }) => partsIn(parameters))
+      .flatMap(({ parameters }) => toParts(parameters))
       .map(parameter => this.resolve(parameter))
       .filter(parameter => parameter.in === 'query' && typeof parameter.name === 'string')
     return new Map(parameters.map(({ name, schema }) => [name as string, isPart(schema) ? [schema] : []]))
   }
 
-  #responseOf (responses: Part): Schemas {
+  #findResponseSchemas (responses: Part): Schemas {
     const [status] = Object.keys(responses).filter(status => /^2/.test(status)).sort()
-    return status === undefined ? [] : this.#jsonSchema(this.resolve(responses[status]))
+    return status === undefined ? [] : this.#findJsonSchemas(this.resolve(responses[status]))
   }
 
-  #jsonSchema ({ content }: Part): Schemas {
-    const types = Object.keys(asPart(content)).filter(type => /\bjson\b/i.test(type))
+  #findJsonSchemas ({ content }: Part): Schemas {
+    const types = Object.keys(toPart(content)).filter(type => /\bjson\b/i.test(type))
     const type = types.find(type => type === 'application/json') ?? types[0]
-    const { schema } = type === undefined ? {} as Part : asPart(asPart(content)[type])
+    const { schema } = type === undefined ? {} as Part : toPart(toPart(content)[type])
     return isPart(schema) ? [schema] : []
   }
 }
@@ -112,11 +112,11 @@ export function isPart (value: unknown): value is Part {
 }
 
 const nothing: Part = {}
-const asPart = (value: unknown): Part => isPart(value) ? value : nothing
+const toPart = (value: unknown): Part => isPart(value) ? value : nothing
 
-const partsIn = (value: unknown): Part[] => Array.isArray(value) ? value.filter(isPart) : []
+const toParts = (value: unknown): Part[] => Array.isArray(value) ? value.filter(isPart) : []
 
-function decoded (text: string): string {
+function decodePointerSegment (text: string): string {
   try {
     return decodeURIComponent(text)
   } catch {
@@ -125,14 +125,14 @@ function decoded (text: string): string {
 }
 
 /** The path of the first server, with the defaults of its variables. */
-function basePath (servers: unknown): string {
-  const [{ url, variables } = nothing] = partsIn(servers)
+function parseBasePath (servers: unknown): string {
+  const [{ url, variables } = nothing] = toParts(servers)
   if (typeof url !== 'string') return ''
-  const text = url.replace(/\{([^}]*)\}/g, (_, name: string) => String(asPart(asPart(variables)[name]).default ?? name))
+  const text = url.replace(/\{([^}]*)\}/g, (_, name: string) => String(toPart(toPart(variables)[name]).default ?? name))
   return URL.canParse(text, 'http://localhost') ? new URL(text, 'http://localhost').pathname.replace(/\/$/, '') : ''
 }
 
 /** A path below the version, `/v1`, since the address before it differs; `{}` stands for each parameter. */
-function comparablePath (path: string): string {
+function toComparablePath (path: string): string {
   return path.replace(/^.*?\/v\d+(?=\/|$)/, '').replace(/\{[^}]*\}/g, '{}').replace(/\/$/, '')
 }

@@ -24,17 +24,17 @@ export interface LineError {
  * The error with which POST would refuse a value before it sends a request to a datastore; undefined if it would send
  * one.
  */
-export function faultOf (mapping: Mapping, value: Value, createContext: CreateContext): LineError | undefined {
+export function checkValue (mapping: Mapping, value: Value, createContext: CreateContext): LineError | undefined {
   try {
-    buildResource(mapping, validateCreate(mapping, parsed(value), createContext))
+    buildResource(mapping, validateCreate(mapping, parseValue(value), createContext))
     return undefined
   } catch (error) {
-    if (error instanceof Failure) return toLocatedIssue(error, value)
+    if (error instanceof Failure) return toLineError(error, value)
     throw error
   }
 }
 
-function parsed ({ line, bytes }: Value): unknown {
+function parseValue ({ line, bytes }: Value): unknown {
   if (bytes === undefined) throw new Failure('PAYLOAD_TOO_LARGE')
   if (line === 1 && byteOrderMark.every((byte, i) => bytes[i] === byte)) {
     throw new Failure('INVALID_JSON', { message: 'Save the file without a byte order mark.' })
@@ -44,19 +44,19 @@ function parsed ({ line, bytes }: Value): unknown {
 
 const byteOrderMark = [0xEF, 0xBB, 0xBF]
 
-function toLocatedIssue ({ code, title, message, issues }: Failure, { line, bytes, isDocument }: Value): LineError {
+function toLineError ({ code, title, message, issues }: Failure, { line, bytes, isDocument }: Value): LineError {
   const text = isDocument && bytes !== undefined ? Buffer.from(bytes) : undefined
-  const tree = text && treeOf(text.toString())
-  const lineOf = (issue: Issue): number =>
-    text === undefined ? line : lineAt(text.toString(), nodeOf(tree?.root, issue.expression?.[0] ?? '')?.offset)
-  const begin = text !== undefined && code === 'INVALID_JSON' ? unreadableLine(text, tree?.error) : line
-  return { line: begin, code, error: title, message, issues: issues.map(issue => ({ ...issue, line: lineOf(issue) })) }
+  const tree = text && parseDocument(text.toString())
+  const getLine = (issue: Issue): number =>
+    text === undefined ? line : toLineNumber(text.toString(), findNode(tree?.root, issue.expression?.[0] ?? '')?.offset)
+  const begin = text !== undefined && code === 'INVALID_JSON' ? findUnreadableLine(text, tree?.error) : line
+  return { line: begin, code, error: title, message, issues: issues.map(issue => ({ ...issue, line: getLine(issue) })) }
 }
 
 interface Tree { readonly root?: Node | undefined, readonly error?: number | undefined }
 
 /** A document with the positions of its parts, and the position where it stops being JSON. */
-function treeOf (text: string): Tree {
+function parseDocument (text: string): Tree {
   const errors: ParseError[] = []
   try {
     return { root: parseTree(text, errors, { disallowComments: true }), error: errors[0]?.offset }
@@ -67,16 +67,16 @@ function treeOf (text: string): Tree {
   }
 }
 
-const lineAt = (text: string, offset = 0): number => text.slice(0, offset).split('\n').length
+const toLineNumber = (text: string, offset = 0): number => text.slice(0, offset).split('\n').length
 
-function unreadableLine (document: Buffer, error: number | undefined): number {
+function findUnreadableLine (document: Buffer, error: number | undefined): number {
   const lines = document.toString('latin1').split('\n')
   const garbled = lines.findIndex(line => !isUtf8(Buffer.from(line, 'latin1')))
-  return garbled < 0 ? lineAt(document.toString(), error) : garbled + 1
+  return garbled < 0 ? toLineNumber(document.toString(), error) : garbled + 1
 }
 
 /** The part of a document that an expression such as `name[0].given` names, or its closest existing ancestor. */
-function nodeOf (root: Node | undefined, expression: string): Node | undefined {
+function findNode (root: Node | undefined, expression: string): Node | undefined {
   const steps = [...expression.matchAll(/\[(\d+)\]|[^.[\]]+/g)].map(([name, path]) =>
     path === undefined ? name : Number(path)
   )

@@ -2,7 +2,7 @@ import { InvalidArgumentError, type Command } from 'commander'
 import { open, type FileHandle } from 'node:fs/promises'
 import { describeReadError } from '../../../files/read-error.js'
 import { configSchema } from '../../../config/schema.js'
-import { suggestion } from '../../../envelope/nearest.js'
+import { formatSuggestion } from '../../../envelope/nearest.js'
 import type { CreateContext } from '../../../mappings/core/element.js'
 import type { Mapping } from '../../../mappings/core/mapping.js'
 import { mappings } from '../../../mappings/registry.js'
@@ -26,13 +26,13 @@ Exit codes: 0 all records are valid, 1 a record is invalid or there are no recor
  */
 export function addValidate (program: Command, { streams, now }: CliContext): void {
   const command = program.command('validate').description('check records in the simple form, without a gateway')
-    .argument('<resource>', 'resource name as in the URL, such as patients', mappingOf)
+    .argument('<resource>', 'resource name as in the URL, such as patients', parseMapping)
     .argument('<file>', 'a JSON or NDJSON file, or - for standard input')
     .option('--json', 'print each invalid record as one line of JSON')
     .option('--ndjson', 'treat every line as a record, even if the first line looks different')
     .addHelpText('after', help)
   command.action(async (mapping: Mapping, file: string, options: Options) => {
-    const input = await inputFrom(file, streams.stdin, command)
+    const input = await openInput(file, streams.stdin, command)
     const createContext: CreateContext = {
       now: now().toISOString(),
       keyName: 'clinigate validate',
@@ -53,24 +53,24 @@ export function addValidate (program: Command, { streams, now }: CliContext): vo
 /** The gateway's default limit for the body of a POST. */
 const { default: max } = configSchema.properties.limits.properties.bodyBytes as unknown as { readonly default: number }
 
-function mappingOf (path: string): Mapping {
+function parseMapping (path: string): Mapping {
   const mapping = mappings.find(mapping => mapping.path === path)
   if (mapping !== undefined) return mapping
-  throw new InvalidArgumentError(`No such resource${suggestion(path, mappings.map(mapping => mapping.path), '.')}`)
+  throw new InvalidArgumentError(`No such resource${formatSuggestion(path, mappings.map(mapping => mapping.path), '.')}`)
 }
 
-async function inputFrom (file: string, stdin: AsyncIterable<Uint8Array>, command: Command): Promise<Input> {
+async function openInput (file: string, stdin: AsyncIterable<Uint8Array>, command: Command): Promise<Input> {
   if (file === '-') return { chunks: stdin }
   try {
     const handle = await open(file)
-    return { chunks: handle.createReadStream(), size: await sizeOf(handle) }
+    return { chunks: handle.createReadStream(), size: await getSize(handle) }
   } catch (error) {
     return command.error(`error: the file cannot be read: ${describeReadError(error)}`, { exitCode: 2 })
   }
 }
 
 /** @returns undefined for an input without a size, such as a named pipe */
-async function sizeOf (handle: FileHandle): Promise<number | undefined> {
+async function getSize (handle: FileHandle): Promise<number | undefined> {
   const stat = await handle.stat()
   if (stat.isDirectory()) throw Object.assign(new Error(), { code: 'EISDIR' })
   return stat.isFile() ? stat.size : undefined

@@ -25,12 +25,12 @@ interface Reading {
  * non-empty line is not JSON by itself, and either ends where only a document continues (`{`, `[`, `,` or `:`) or the
  * complete input is JSON.
  */
-export async function * valuesOf (chunks: Chunks, { max, isNdjson }: Reading): AsyncGenerator<Value> {
+export async function * readValues (chunks: Chunks, { max, isNdjson }: Reading): AsyncGenerator<Value> {
   const reader = chunks[Symbol.asyncIterator]()
   try {
     const head: Head = isNdjson ? noHead : await readHead(reader, max)
     if (isDocument(head)) yield { line: 1, bytes: head.isComplete ? head.bytes : undefined, isDocument: true }
-    else yield * linesOf(joined(head, reader), max)
+    else yield * readLines(joinChunks(head, reader), max)
   } finally {
     await reader.return?.()
   }
@@ -50,33 +50,33 @@ const nothing = Buffer.alloc(0)
 const noHead: Head = { bytes: nothing, more: nothing, first: undefined, isComplete: false }
 
 async function readHead (reader: AsyncIterator<Uint8Array>, max: number): Promise<Head> {
-  const room = Buffer.allocUnsafe(max + 1)
+  const buffer = Buffer.allocUnsafe(max + 1)
   let size = 0
   let first: Buffer | undefined
   while (true) {
     const { done = false, value: chunk = nothing } = await reader.next()
-    const taken = chunk.subarray(0, room.length - size)
-    room.set(taken, size)
+    const taken = chunk.subarray(0, buffer.length - size)
+    buffer.set(taken, size)
     size += taken.length
     const isNew = first === undefined && taken.includes(newline)
-    if (isNew) first = firstLine(room.subarray(0, size))
+    if (isNew) first = findFirstLine(buffer.subarray(0, size))
     const isClear = isNew && first !== undefined && isJson(first)
-    if (done || isClear || size === room.length) {
-      return { bytes: room.subarray(0, size), more: chunk.subarray(taken.length), first, isComplete: done }
+    if (done || isClear || size === buffer.length) {
+      return { bytes: buffer.subarray(0, size), more: chunk.subarray(taken.length), first, isComplete: done }
     }
   }
 }
 
 function isDocument ({ bytes, first, isComplete }: Head): boolean {
   if (first === undefined || isJson(first)) return false
-  return goesOn(first) || (isComplete && isJson(bytes))
+  return isContinued(first) || (isComplete && isJson(bytes))
 }
 
 const newline = 0x0A
 const blanks = new Set([0x20, 0x09, 0x0D])
 const isBlank = (line: Uint8Array): boolean => line.every(byte => blanks.has(byte))
 
-function firstLine (bytes: Buffer): Buffer | undefined {
+function findFirstLine (bytes: Buffer): Buffer | undefined {
   for (let start = 0, end; (end = bytes.indexOf(newline, start)) >= 0; start = end + 1) {
     const line = bytes.subarray(start, end)
     if (!isBlank(line)) return line
@@ -85,7 +85,7 @@ function firstLine (bytes: Buffer): Buffer | undefined {
 }
 
 /** Whether a line ends where JSON cannot end: a structure was just opened, or a value has to follow. */
-const goesOn = (line: Buffer): boolean => /[{[,:][ \t\r]*$/.test(line.subarray(-256).toString('latin1'))
+const isContinued = (line: Buffer): boolean => /[{[,:][ \t\r]*$/.test(line.subarray(-256).toString('latin1'))
 
 function isJson (bytes: Buffer): boolean {
   try {
@@ -96,7 +96,7 @@ function isJson (bytes: Buffer): boolean {
   }
 }
 
-async function * joined (
+async function * joinChunks (
   { bytes, more, isComplete }: Head,
   reader: AsyncIterator<Uint8Array>
 ): AsyncGenerator<Uint8Array> {
@@ -106,19 +106,19 @@ async function * joined (
   for (let next = await reader.next(); next.done !== true; next = await reader.next()) yield next.value
 }
 
-async function * linesOf (chunks: Chunks, max: number): AsyncGenerator<Value> {
+async function * readLines (chunks: Chunks, max: number): AsyncGenerator<Value> {
   let line: Line = { number: 1, parts: [], length: 0 }
   for await (const chunk of chunks) {
     let start = 0
     for (let end; (end = chunk.indexOf(newline, start)) >= 0; start = end + 1) {
-      const value = valueOn(extended(line, chunk.subarray(start, end), max), max)
+      const value = toValue(appendPart(line, chunk.subarray(start, end), max), max)
       if (value !== undefined) yield value
       line = { number: line.number + 1, parts: [], length: 0 }
     }
-    line = extended(line, chunk.subarray(start), max)
+    line = appendPart(line, chunk.subarray(start), max)
   }
   // The last line may have no newline behind it.
-  const value = valueOn(line, max)
+  const value = toValue(line, max)
   if (value !== undefined) yield value
 }
 
@@ -128,13 +128,13 @@ interface Line { readonly number: number, readonly parts: readonly Uint8Array[],
 /** Where lines end with CRLF, a line has one byte more than its value. */
 const carriageReturn = 0x0D
 
-function extended ({ number, parts, length }: Line, part: Uint8Array, max: number): Line {
+function appendPart ({ number, parts, length }: Line, part: Uint8Array, max: number): Line {
   const full = length + part.length
   return { number, parts: full > max + 1 ? [] : [...parts, part], length: full }
 }
 
 /** The value on a line; undefined where there is only white space. */
-function valueOn ({ number, parts, length }: Line, max: number): Value | undefined {
+function toValue ({ number, parts, length }: Line, max: number): Value | undefined {
   const all = parts.length === 1 ? parts[0]! : Buffer.concat(parts)
   const bytes = all.at(-1) === carriageReturn ? all.subarray(0, -1) : all
   const isTooLong = bytes.length > max || length > max + 1

@@ -7,8 +7,8 @@ import { requireLines } from '../../../files/line-files.js'
 import type { CreateContext } from '../../../mappings/core/element.js'
 import type { Mapping } from '../../../mappings/core/mapping.js'
 import type { Streams } from '../context.js'
-import { faultOf, type LineError } from './check.js'
-import { valuesOf } from './input.js'
+import { checkValue, type LineError } from './check.js'
+import { readValues } from './input.js'
 
 /** The input to check. `size` is in bytes, if it is known in advance. */
 export interface Input { readonly chunks: AsyncIterable<Uint8Array>, readonly size?: number | undefined }
@@ -30,10 +30,10 @@ interface Validation {
  */
 export async function validate ({ chunks, size }: Input, validation: Validation): Promise<boolean> {
   const { streams: { stdout, stderr }, isJson } = validation
-  const progress = progressOn(stderr, size)
+  const progress = createProgress(stderr, size)
   const count = { bytes: 0, values: 0, faulty: 0 }
   try {
-    await pipeline(reportOf(counted(chunks, count, progress), { ...validation, count, progress }), stdout, {
+    await pipeline(generateReport(countBytes(chunks, count, progress), { ...validation, count, progress }), stdout, {
       end: false
     })
   } catch (error) {
@@ -43,17 +43,17 @@ export async function validate ({ chunks, size }: Input, validation: Validation)
   } finally {
     progress.end()
   }
-  if (isJson) stderr.write(summary(count))
+  if (isJson) stderr.write(formatSummary(count))
   return count.faulty > 0 || count.values === 0
 }
 
 /** Nothing of the file is counted as a record. */
-const refuseFile = (reason: string): Failure => new Failure('BAD_REQUEST', { message: `No records were read: ${reason}.` })
+const toFileFailure = (reason: string): Failure => new Failure('BAD_REQUEST', { message: `No records were read: ${reason}.` })
 
 /** The totals so far. */
 type Count = { bytes: number } & { -readonly [K in keyof Totals]: Totals[K] }
 
-async function * counted (chunks: Input['chunks'], count: Count, progress: Progress): AsyncGenerator<Uint8Array> {
+async function * countBytes (chunks: Input['chunks'], count: Count, progress: Progress): AsyncGenerator<Uint8Array> {
   for await (const chunk of chunks) {
     progress.show(count.bytes, count)
     yield chunk
@@ -61,18 +61,18 @@ async function * counted (chunks: Input['chunks'], count: Count, progress: Progr
   }
 }
 
-async function * reportOf (
+async function * generateReport (
   chunks: Input['chunks'],
   { mapping, createContext, count, progress, ...how }: Validation & { count: Count; progress: Progress }
 ): AsyncGenerator<string> {
   const report = (fault: LineError): string => {
     if (how.streams.stdout.isTTY === true) progress.stepAside()
-    return how.isJson ? asJson(fault) : formatError(fault)
+    return how.isJson ? formatJson(fault) : formatError(fault)
   }
   try {
-    for await (const value of valuesOf(requireLines(chunks, { takesDocument: true, refuse: refuseFile }), how)) {
+    for await (const value of readValues(requireLines(chunks, { takesDocument: true, refuse: toFileFailure }), how)) {
       count.values++
-      const fault = faultOf(mapping, value, createContext)
+      const fault = checkValue(mapping, value, createContext)
       if (fault === undefined) continue
       count.faulty++
       yield report(fault)
@@ -83,7 +83,7 @@ async function * reportOf (
     yield report({ line: 1, code, error: title, message, issues: [] })
   }
   progress.end()
-  if (!how.isJson) yield summary(count)
+  if (!how.isJson) yield formatSummary(count)
 }
 
 /** The progress display of a long run. */
@@ -103,7 +103,7 @@ const silent: Progress = { show: () => {}, stepAside: () => {}, end: () => {} }
  * A bar for the read part of a file; shows nothing for a small one, and where the stream is not a terminal.
  * @param size in bytes; undefined if it is unknown, as of a pipe
  */
-function progressOn (terminal: Writable & { readonly isTTY?: boolean }, size: number | undefined): Progress {
+function createProgress (terminal: Writable & { readonly isTTY?: boolean }, size: number | undefined): Progress {
   if (terminal.isTTY !== true || size === undefined || size < worthShowing) return silent
   const bar = new SingleBar({
     stream: terminal,
@@ -136,12 +136,12 @@ function formatError ({ line, error, message, issues }: LineError): string {
 }
 
 /** A fault for programs: one line of JSON. */
-const asJson = (fault: LineError): string => `${JSON.stringify(fault)}\n`
+const formatJson = (fault: LineError): string => `${JSON.stringify(fault)}\n`
 
 /** The last line of a report. */
-function summary ({ values, faulty }: Totals): string {
+function formatSummary ({ values, faulty }: Totals): string {
   if (values === 0) return 'The input contains no records.\n'
-  return `${countOf(values, 'record')} checked, ${faulty === 0 ? 'none' : faulty} invalid.\n`
+  return `${formatCount(values, 'record')} checked, ${faulty === 0 ? 'none' : faulty} invalid.\n`
 }
 
-const countOf = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`
+const formatCount = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`
