@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import type { Config } from '../config/schema.js'
 import { ensureDirectory } from '../files/ensure.js'
-import { privateDatabase } from '../files/open-sqlite.js'
+import { ensurePrivateDatabase } from '../files/open-sqlite.js'
 
 /** The lock of each role: the control plane's files are others than those of what serves requests or runs jobs. */
 const lockFiles: Readonly<Record<Config['role'], readonly string[]>> = {
@@ -26,7 +26,7 @@ export function lockDirectory (
   const release = (): void => locks.forEach(lock => lock.close())
   try {
     for (const name of lockFiles[role]) {
-      const lock = new Database(privateDatabase(join(dataDirectory, name)), { timeout: timeoutMs })
+      const lock = new Database(ensurePrivateDatabase(join(dataDirectory, name)), { timeout: timeoutMs })
       locks.push(lock)
       lock.pragma('journal_mode = MEMORY')
       lock.exec('BEGIN EXCLUSIVE')
