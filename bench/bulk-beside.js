@@ -14,7 +14,7 @@ import {
   importThrough,
   loadByTransactions,
   openHapi
-} from './bulk-ways.js'
+} from './bulk-methods.js'
 import { describeMachine, quantile } from './figures.js'
 import { createKey, createEnvironment, startOn, startWithWorker, stopAll } from './processes.js'
 

@@ -7,7 +7,7 @@ import { parseArgs } from 'node:util'
 import { compare, show } from './compare.js'
 import { describeMachine } from './figures.js'
 import { generateRecords } from './bulk-records.js'
-import { exportDirectly, exportThrough, hapiOptions, loadByTransactions, openHapi } from './bulk-ways.js'
+import { exportDirectly, exportThrough, hapiOptions, loadByTransactions, openHapi } from './bulk-methods.js'
 import { createKey, createEnvironment, startOn, stopAll } from './processes.js'
 
 const { values } = parseArgs({

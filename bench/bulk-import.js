@@ -8,7 +8,7 @@ import { parseArgs } from 'node:util'
 import { compare, show } from './compare.js'
 import { describeMachine } from './figures.js'
 import { generateRecords } from './bulk-records.js'
-import { hapiOptions, importThrough, loadByNativeImport, loadByTransactions, openHapi } from './bulk-ways.js'
+import { hapiOptions, importThrough, loadByNativeImport, loadByTransactions, openHapi } from './bulk-methods.js'
 import { moveTo, createKey, createEnvironment, startOn, stopAll } from './processes.js'
 
 const { values } = parseArgs({

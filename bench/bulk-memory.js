@@ -4,7 +4,7 @@
 import { parseArgs } from 'node:util'
 import { describeMachine, formatTable } from './figures.js'
 import { generateRecords } from './bulk-records.js'
-import { exportThrough, importThrough } from './bulk-ways.js'
+import { exportThrough, importThrough } from './bulk-methods.js'
 import {
   createKey,
   createEnvironment,

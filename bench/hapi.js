@@ -4,7 +4,7 @@
 // Usage: npm run bench -- hapi [--write] [--seconds 8] [--rounds 5] [--fhir <base URL> | --database h2]
 import { parseArgs } from 'node:util'
 import { generateRecords } from './bulk-records.js'
-import { hapiOptions, loadByTransactions, openHapi } from './bulk-ways.js'
+import { hapiOptions, loadByTransactions, openHapi } from './bulk-methods.js'
 import { describeRun, writeBetweenMarkers } from './documents.js'
 import { formatTable } from './figures.js'
 import { alternate, load, getMedian, getMedianRatio } from './load.js'

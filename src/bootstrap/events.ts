@@ -17,7 +17,7 @@ import type { Disposables } from './parts.js'
 export interface OpenEvents {
   readonly recorderOf: EventLog['createRecorder']
   /** Begins to find out what became of changes without an outcome. Call it once datastores can be reached. */
-  readonly resolveWith: (findMade: FindMade) => void
+  readonly resolveWith: (findCreated: FindMade) => void
   readonly check: () => EventsCheck
   /** The number of events written since the start, and those the control plane took. */
   readonly counts: () => EventCounts
@@ -67,8 +67,8 @@ export async function openEvents (
   }
   return {
     recorderOf: source => eventLog.createRecorder(source),
-    resolveWith: findMade => {
-      const resolver = new ChangeResolver({ eventLog, findMade, now, log })
+    resolveWith: findCreated => {
+      const resolver = new ChangeResolver({ eventLog, findCreated, now, log })
       closers.add({ close: () => resolver.stop() })
     },
     check: () => {

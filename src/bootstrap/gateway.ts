@@ -82,7 +82,7 @@ export async function openGatewaySide (
   }
   const keyedRequests = closers.add(await openIdempotencyStore(config, { shared, now, member }))
   const url = getOwnUrl(config)
-  await sendLeftOver(config, { link, findMade: findIntended, now, log, member }, closers)
+  await sendLeftOver(config, { link, findCreated: findIntended, now, log, member }, closers)
   const storeFor = createGuardedStoreOpener(openTenantContext)
   const thread = hasJobThread(config)
     ? closers.add(new JobThread(config, { ...parts, ofAll, months: usage.months, onIncident: datastores.onIncident }))

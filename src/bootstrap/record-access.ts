@@ -3,7 +3,7 @@ import type { FindMade } from '../events/change-resolver.js'
 import type { ControlPlaneClient } from '../control-plane/sync/link.js'
 import type { Measurements } from '../observability/metrics/measurements.js'
 import { createOwnershipCache } from '../tenant-guard/ownership.js'
-import { findMade } from '../tenant-guard/writes/find-made.js'
+import { findCreated } from '../tenant-guard/writes/find-created.js'
 import { openAuditLog, type OpenAuditLog } from './audit-log.js'
 import { openDatastores, type OpenDatastores } from './datastores.js'
 import { openEvents, type OpenEvents } from './events.js'
@@ -53,7 +53,7 @@ export async function openRecordAccess (
     url: getOwnUrl(config), now, ownership, recorderOf: events?.recorderOf, onIncident, onDifferences
   })
   const findIntended: FindMade = intent =>
-    findMade(openTenantContext(intent.owner, { id: intent.requestId, log }), intent)
+    findCreated(openTenantContext(intent.owner, { id: intent.requestId, log }), intent)
   events?.resolveWith(findIntended)
   const audit = await openAuditLog(config, { openTenantContext, now, log }, closers)
   return { keys, datastores, usage, events, audit, ownership, openTenantContext, findIntended }

@@ -8,7 +8,7 @@ export type FindMade = (intent: Intent) => Promise<FoundChanges>
 
 interface ResolverParts {
   readonly eventLog: EventLog
-  readonly findMade: FindMade
+  readonly findCreated: FindMade
   readonly now: () => Date
   readonly log: Pick<FastifyBaseLogger, 'info' | 'warn'>
   /** How long after an intent a write may still be under way in the datastore, in milliseconds. */
@@ -60,9 +60,9 @@ export class ChangeResolver {
   }
 
   async #conclude (id: number, intent: Intent): Promise<void> {
-    const { eventLog, findMade } = this.#parts
+    const { eventLog, findCreated } = this.#parts
     try {
-      const { named, created } = await findMade(intent)
+      const { named, created } = await findCreated(intent)
       // What was found may be of requests that have yet to write down their own events.
       if (created.length > 0) await eventLog.waitForOpenChanges()
       const known = await eventLog.listCreatedSince(new Date(Date.parse(intent.startedAt) - settleWindowMs))

@@ -2,7 +2,7 @@ import type { BackendResponse } from '../backends/backend.js'
 import { printJson } from '../json/json.js'
 import type { FhirResource } from '../mappings/fhir.js'
 import { parseJson, sendUnrecorded, unexpectedResponse, type TenantContext } from './tenant-context.js'
-import { tagForTenant } from './writes/stamp.js'
+import { tagForTenant } from './writes/tag-record.js'
 
 /** An AuditEvent of the gateway's own, under an id made by accessEventId. */
 export interface AccessEvent extends FhirResource { readonly resourceType: 'AuditEvent', readonly id: string }

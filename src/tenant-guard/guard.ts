@@ -2,7 +2,7 @@ import type { StoredResource } from '../mappings/fhir.js'
 import { toReference, withAccessReport } from './access.js'
 import { createOnce, type CreateResult } from './writes/create-once.js'
 import { sendRequest, type TenantContext } from './tenant-context.js'
-import type { FhirResponse } from './fhir-answer.js'
+import type { FhirResponse } from './fhir-response.js'
 import { requireExportable } from './export/export.js'
 import type {
   Export,
@@ -35,7 +35,7 @@ export type { Page, JsonPage } from './reads/pages.js'
 export type { Related } from './reads/related.js'
 export type { CreateResult } from './writes/create-once.js'
 export type { WrittenRecord } from './writes/writes.js'
-export type { FhirResponse } from './fhir-answer.js'
+export type { FhirResponse } from './fhir-response.js'
 export type { TerminologyRequest } from './operations/terminology.js'
 
 declare const guarded: unique symbol

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { findContractViolations } from './answer.js'
+import { findContractViolations } from './check-response.js'
 
 /**
  * One organization's clients: they create, read, change and search patients that carry a marker of their own, and

@@ -3,7 +3,7 @@
  * choice.
  */
 import type { Test } from 'tap'
-import { createControlService } from '../../src/control-plane/store/desk.js'
+import { createControlService } from '../../src/control-plane/store/control-service.js'
 import { toActor } from '../../src/control-plane/store/members.js'
 import { openControlStore } from '../../src/control-plane/store/store.js'
 import { toTokenActor } from '../../src/control-plane/store/token-store.js'

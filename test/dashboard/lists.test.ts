@@ -1,6 +1,6 @@
 import t from 'tap'
 import { createIdempotencyToken } from '../../src/control-plane/store/context.js'
-import { createControlService } from '../../src/control-plane/store/desk.js'
+import { createControlService } from '../../src/control-plane/store/control-service.js'
 import { toActor } from '../../src/control-plane/store/members.js'
 import { type Page, createSignedInVisitor, createVisitor } from '../harness/dashboard.js'
 import { startGateway, type TestGateway } from '../harness/gateway.js'

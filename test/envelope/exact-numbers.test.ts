@@ -2,7 +2,7 @@ import t from 'tap'
 import { parseChanges } from '../../src/api/resources/changes.js'
 import { ExactNumber, isOutOfRange, JsonSyntaxError, parseStrict, printJson } from '../../src/json/json.js'
 import { restrict } from '../../src/tenant-guard/restrict.js'
-import { tagForTenant } from '../../src/tenant-guard/writes/stamp.js'
+import { tagForTenant } from '../../src/tenant-guard/writes/tag-record.js'
 import { createGatewayClient } from '../harness/client.js'
 import { startGateway } from '../harness/gateway.js'
 

@@ -191,7 +191,7 @@ export const controls = [
   defineControl(
     'tags that a client may store',
     ['writes'],
-    patch(guard('writes/stamp'), 'labels.filter(label => !isTenantSystem(label.system, tenant))', 'labels'),
+    patch(guard('writes/tag-record'), 'labels.filter(label => !isTenantSystem(label.system, tenant))', 'labels'),
     { ci: true }
   ),
   defineControl(
@@ -199,14 +199,14 @@ export const controls = [
     ['writes'],
     patch(guard('tenant'), ".normalize('NFKD').replace(/[^!-~]/g, '').toLowerCase()", '')
   ),
-  defineControl('tags without a system', ['writes'], patch(guard('writes/stamp'), '.filter(hasSystem)', ''), {
+  defineControl('tags without a system', ['writes'], patch(guard('writes/tag-record'), '.filter(hasSystem)', ''), {
     on: 'hapi'
   }),
   defineControl(
     'words of tags',
     ['writes'],
     patch(
-      guard('writes/stamp'),
+      guard('writes/tag-record'),
       '_userSelected, ...coding }) {\n    return coding;',
       '_userSelected, ...coding }) {\n    return { ...coding, ...display && { display } };'
     ),
@@ -215,12 +215,12 @@ export const controls = [
   defineControl(
     "the tenant's own tag",
     ['writes'],
-    patch(guard('writes/stamp'), '[...tags, { system: tenant.system, code: tenant.id }]', 'tags')
+    patch(guard('writes/tag-record'), '[...tags, { system: tenant.system, code: tenant.id }]', 'tags')
   ),
   defineControl(
     'extensions of the datastore',
     ['binaries'],
-    patch(guard('writes/stamp'), '!serverExtension.test(url)', 'true')
+    patch(guard('writes/tag-record'), '!serverExtension.test(url)', 'true')
   ),
   defineControl(
     'owner before an update',

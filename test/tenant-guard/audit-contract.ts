@@ -1,7 +1,7 @@
 import type { Test } from 'tap'
 import { decorateBackend } from '../../src/backends/decorate.js'
 import type { FhirResource, StoredResource } from '../../src/mappings/fhir.js'
-import { scanAll } from '../../src/operator/ownership-scan/walk.js'
+import { scanAll } from '../../src/operator/ownership-scan/scan.js'
 import { newTenant } from './guarded.js'
 import { runAudit, openExistingServer, createOperatorBackend, tenantSystem } from './operator.js'
 

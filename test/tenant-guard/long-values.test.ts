@@ -4,7 +4,7 @@ import t, { type Test } from 'tap'
 import { splitUnescaped } from '../../src/fhir/search-escaping.js'
 import type { FhirResource } from '../../src/mappings/fhir.js'
 import { isTenantSystem } from '../../src/tenant-guard/tenant.js'
-import { tagForTenant } from '../../src/tenant-guard/writes/stamp.js'
+import { tagForTenant } from '../../src/tenant-guard/writes/tag-record.js'
 
 const tenant = { id: 'tenant-a', system: 'urn:clinigate:tenant' }
 

@@ -13,7 +13,7 @@ import type { ProcessMember } from './member.js'
 
 interface LeftOverParts {
   readonly link: Pick<ControlPlaneClient, 'sendUsage' | 'sendEvents'>
-  readonly findMade: FindMade
+  readonly findCreated: FindMade
   readonly now: () => Date
   readonly log: FastifyBaseLogger
   readonly member: Pick<ProcessMember, 'number'> | undefined
@@ -25,14 +25,14 @@ interface LeftOverParts {
  * does it for its own thread, and the first one for processes that are no more.
  */
 export async function sendLeftOver (
-  config: Config, { findMade, member, ...parts }: LeftOverParts, closers: Disposables
+  config: Config, { findCreated, member, ...parts }: LeftOverParts, closers: Disposables
 ): Promise<void> {
   for (const dataDirectory of listLeftOverDirectories(config, member?.number)) {
     const own = { ...config, dataDirectory }
     if (existsSync(join(dataDirectory, 'usage.db'))) closers.add(await openUsage(own, parts))
     if (existsSync(join(dataDirectory, 'events.db'))) {
       const events = await openEvents(own, parts, closers)
-      events.resolveWith(findMade)
+      events.resolveWith(findCreated)
     }
   }
 }

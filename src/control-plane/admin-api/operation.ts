@@ -1,6 +1,6 @@
 import type { Static, TSchema } from 'typebox'
 import type { DeepReadonly } from '../../config/schema.js'
-import type { ControlService } from '../store/desk.js'
+import type { ControlService } from '../store/control-service.js'
 
 /** The ids in a path by their names: `{ tenantId: string }` of `/organizations/:tenantId/keys`. */
 type IdsOf<Path extends string> = string extends Path

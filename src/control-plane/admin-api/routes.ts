@@ -13,7 +13,7 @@ import { buildManagementDocument } from './document.js'
 import { createBodyCheck, createQueryCheck } from '../../envelope/checked-input.js'
 import { getSuccessStatus, type NamedOperation } from './operation.js'
 import { operations } from './operations.js'
-import { createControlService, type ControlService } from '../store/desk.js'
+import { createControlService, type ControlService } from '../store/control-service.js'
 import { toTokenActor } from '../store/token-store.js'
 import { parseBearerToken } from '../../envelope/headers.js'
 
@@ -102,7 +102,7 @@ const withControlService = fp<{ readonly control: ControlStore }>(async (app, { 
     }
     request.adminControlService = createControlService(control, actor)
   })
-}, { name: 'management-desk', fastify: '5.x' })
+}, { name: 'management-service', fastify: '5.x' })
 
 declare module 'fastify' {
   interface FastifyRequest {

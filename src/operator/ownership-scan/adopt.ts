@@ -6,7 +6,7 @@ import { recheckTargets, toUnverifiedReferences, type ScanProgress } from './aud
 import type { AdoptionCriteria } from './adopt-criteria.js'
 import type { Tenant } from '../../tenant-guard/tenant.js'
 import type { ScanIndex } from './scan-index.js'
-import { fetchCount, fetchCurrentRecord, isExportFile, requireOrder, scanAll, parseOwner } from './walk.js'
+import { fetchCount, fetchCurrentRecord, isExportFile, requireOrder, scanAll, parseOwner } from './scan.js'
 import { withRetry, mayHaveSucceeded, type RetryOptions, type SendAny } from '../../tenant-guard/retry.js'
 import { printJson } from '../../json/json.js'
 import { toFailureCause, parseJson } from '../../tenant-guard/tenant-context.js'

@@ -3,7 +3,7 @@ import type { StoredResource } from '../../mappings/fhir.js'
 import { collectReferences } from '../../tenant-guard/writes/references.js'
 import type { ScanIndex, UnverifiedReference, ReferenceFinding, SuspectReference } from './scan-index.js'
 import { discoverServedTypes } from '../../tenant-guard/served-types.js'
-import { fetchCount, isExportFile, parseOwner, requireOrder, scanAll, fetchCurrent } from './walk.js'
+import { fetchCount, isExportFile, parseOwner, requireOrder, scanAll, fetchCurrent } from './scan.js'
 import { withRetry, type RetryOptions, type Send } from '../../tenant-guard/retry.js'
 
 /** Faults of a record's tags. The gateway never shows such a record to any tenant. */

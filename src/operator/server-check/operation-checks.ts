@@ -1,7 +1,7 @@
 import type { BackendResponse } from '../../backends/backend.js'
 import { verifyOwned } from '../../tenant-guard/verify-owned.js'
 import { parseCapabilities } from '../../tenant-guard/capabilities.js'
-import type { BackendIssue } from '../../tenant-guard/operations/given-outcome.js'
+import type { BackendIssue } from '../../tenant-guard/operations/backend-issues.js'
 import { isNotOffered } from '../../tenant-guard/operations/validate.js'
 import { formatTenantToken } from '../../tenant-guard/restrict.js'
 import { fails, holdsIf, formatStatus, type Check, type CheckObservation } from './check.js'

@@ -9,7 +9,7 @@ import { requireValidVersion } from '../writes/fhir-writes.js'
 import { preparePatch } from '../writes/patch.js'
 import { encodeTenantCriteria } from '../restrict.js'
 import { findSingleMutableMatch } from '../writes/single-match.js'
-import { withIdempotencyTag, tagForTenant } from '../writes/stamp.js'
+import { withIdempotencyTag, tagForTenant } from '../writes/tag-record.js'
 import { readMeta } from '../reads/read-record.js'
 
 /** One write of a transaction as the gateway sends it to the datastore; nothing is forwarded. */

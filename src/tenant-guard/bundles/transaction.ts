@@ -3,7 +3,7 @@ import { Failure, type FailureCode } from '../../envelope/failures.js'
 import { toAccess, toReference, type Access } from '../access.js'
 import { printJson } from '../../json/json.js'
 import { logFailure, isRead, type Perform } from './batch.js'
-import { buildBundleResponse, EntryWriter, responseTooLarge } from './bundle-answer.js'
+import { buildBundleResponse, EntryWriter, responseTooLarge } from './bundle-response.js'
 import { fetchStoredEntries, type StoredEntry } from './entries-as-stored.js'
 import { withEntryPath } from './entry-path.js'
 import {
@@ -15,7 +15,7 @@ import {
   unexpectedResponse,
   type TenantContext
 } from '../tenant-context.js'
-import type { FhirResponse } from '../fhir-answer.js'
+import type { FhirResponse } from '../fhir-response.js'
 import type { BundleEntry, Transaction } from '../interaction.js'
 import { mapConcurrently } from '../map-concurrently.js'
 import { filterOwned } from '../reads/fetch-owned.js'

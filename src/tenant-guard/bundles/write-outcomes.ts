@@ -1,7 +1,7 @@
 import { Failure } from '../../envelope/failures.js'
 import { printJson } from '../../json/json.js'
 import { toReference } from '../access.js'
-import type { FhirResponse } from '../fhir-answer.js'
+import type { FhirResponse } from '../fhir-response.js'
 import { rewriteUrls } from '../public-urls.js'
 import { reportIncident, verifyAndRememberOwned, type TenantContext } from '../tenant-context.js'
 import { warnAboutDifferences } from '../writes/stored-differences.js'

@@ -4,14 +4,14 @@ import { sendRequest, verifyAndRememberOwned, type TenantContext } from '../tena
 import { tenantGuard, type TenantStore } from '../guard.js'
 import { fetchByIds, type RecordQuery } from '../reads/fetch-owned.js'
 import { createJobOwnershipCache } from '../ownership.js'
-import { CheckedRecord, type ImportedRecord, type TaggedRecord } from './stamped-record.js'
-import { findRejectedEntries, TransactionWriter, type TransactionResult } from './write-together.js'
+import { CheckedRecord, type ImportedRecord, type TaggedRecord } from './tagged-record.js'
+import { findRejectedEntries, TransactionWriter, type TransactionResult } from './transaction-writer.js'
 import { reportForeign } from '../reads/own-matches.js'
 import { scanChunks, type ScanPosition } from '../reads/scan.js'
 import { getIdentityElements, restrict } from '../restrict.js'
 
-export type { CheckedRecord, TaggedRecord } from './stamped-record.js'
-export type { RecordOutcome } from './write-together.js'
+export type { CheckedRecord, TaggedRecord } from './tagged-record.js'
+export type { RecordOutcome } from './transaction-writer.js'
 
 /** A datastore seen by one tenant's import. */
 export interface ImportStore {

@@ -11,12 +11,12 @@ import {
   verifyAndRememberOwned,
   type TenantContext
 } from '../tenant-context.js'
-import type { FhirResponse } from '../fhir-answer.js'
+import type { FhirResponse } from '../fhir-response.js'
 import type { EverythingOperation } from '../interaction.js'
 import { formatBundle, listRecordReferences, parseOutlinedJson, requireBundle, type BackendBundleEntry } from '../reads/backend-bundle.js'
 import { isTenantType } from '../../fhir/resource-types.js'
 import { encodeParameters } from '../restrict.js'
-import { parseIssues } from './given-outcome.js'
+import { parseIssues } from './backend-issues.js'
 import { isNotOffered } from './validate.js'
 import { buildLinkUrl, openNextPage, toPageLinks, toPageParameters, sealNextPage } from '../reads/pages.js'
 import { readMeta } from '../reads/read-record.js'

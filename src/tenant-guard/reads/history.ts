@@ -7,7 +7,7 @@ import {
   verifyAndRememberOwned,
   type TenantContext
 } from '../tenant-context.js'
-import type { FhirResponse } from '../fhir-answer.js'
+import type { FhirResponse } from '../fhir-response.js'
 import type { History, SearchParameter } from '../interaction.js'
 import { formatBundle, listRecordReferences, parseOutlinedJson, requireBundle, type BackendBundleEntry } from './backend-bundle.js'
 import { encodeParameters } from '../restrict.js'

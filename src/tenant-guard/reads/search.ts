@@ -1,7 +1,7 @@
 import type { BackendResponse } from '../../backends/backend.js'
 import { Failure } from '../../envelope/failures.js'
 import { hashFilters, invalidCursor, type CursorContents } from '../cursor.js'
-import type { FhirResponse } from '../fhir-answer.js'
+import type { FhirResponse } from '../fhir-response.js'
 import type { Search, SearchParameter } from '../interaction.js'
 import { isTenantType } from '../../fhir/resource-types.js'
 import { restrict, strictHandling } from '../restrict.js'

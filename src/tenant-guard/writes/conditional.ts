@@ -12,7 +12,7 @@ import {
   unexpectedResponse,
   type TenantContext
 } from '../tenant-context.js'
-import type { FhirResponse } from '../fhir-answer.js'
+import type { FhirResponse } from '../fhir-response.js'
 import type {
   ConditionalCreate,
   ConditionalDelete,

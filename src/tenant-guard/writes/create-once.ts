@@ -5,7 +5,7 @@ import { escapeSearchValue } from '../../fhir/search-escaping.js'
 import type { TenantContext } from '../tenant-context.js'
 import type { CreateOnce } from '../interaction.js'
 import { encodeParameters, formatTenantToken } from '../restrict.js'
-import { getIdempotencyTagSystem } from './stamp.js'
+import { getIdempotencyTagSystem } from './tag-record.js'
 import {
   uncertainOutcomeMessage,
   toCreateFailure,

@@ -1,6 +1,6 @@
 import { Failure } from '../../envelope/failures.js'
 import type { TenantContext } from '../tenant-context.js'
-import type { FhirResponse } from '../fhir-answer.js'
+import type { FhirResponse } from '../fhir-response.js'
 import type { Create, Delete, Update, CreateOnce } from '../interaction.js'
 import { toRecordResponse } from '../reads/fhir-read.js'
 import { isNumericVersion } from '../reads/vread.js'

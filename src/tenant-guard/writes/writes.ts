@@ -16,7 +16,7 @@ import { withStoredResource, type StoredResponse } from './stored-resource.js'
 import { rejection, sendWrite } from './send-write.js'
 import { collectReferences, ReferenceFailure, collectRecords } from './references.js'
 import { isId } from '../../fhir/names.js'
-import { withIdempotencyTag, tagForTenant } from './stamp.js'
+import { withIdempotencyTag, tagForTenant } from './tag-record.js'
 
 export const preferRepresentation = { prefer: 'return=representation' }
 export const uncertainOutcomeMessage = 'Before you repeat the change, check whether it was made.'

@@ -9,7 +9,7 @@ import { subscriptionIdForm, type Subscription, type Subscriptions } from '../..
 import type { WebhookOwner } from '../../../events/webhooks/webhook.js'
 import { refuseIdempotencyKey } from '../../../idempotency/header.js'
 import { may, requireScope, requireWebhookScope } from '../../../keys/scopes.js'
-import { sendFhirResponse } from '../answer.js'
+import { sendFhirResponse } from '../send-response.js'
 import { requireNoParameters, requireResource, type FhirRequest } from '../fhir-request.js'
 import { readRequest } from '../read-request.js'
 import { isMatch, readRange, readSubscriptionSearch, readStatusQuery, type SubscriptionCriteria } from './query.js'

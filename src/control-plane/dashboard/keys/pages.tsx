@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import type { ControlService } from '../../store/desk.js'
+import type { ControlService } from '../../store/control-service.js'
 import type { KeyPropagation } from '../../store/gateway-store.js'
 import type { Key } from '../../store/keys.js'
 import { ControlError } from '../../store/control-error.js'

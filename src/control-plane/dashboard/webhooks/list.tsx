@@ -1,4 +1,4 @@
-import type { OwnedWebhook } from '../../store/desk.js'
+import type { OwnedWebhook } from '../../store/control-service.js'
 import { Badge, Empty, ErrorNotice, Heading, Table, Time, type Columns } from '../components.js'
 import type { FormError } from '../form.js'
 import { PostForm, RadioField, SubmitButton, TextField, type RadioOption } from '../forms.js'

@@ -1,5 +1,5 @@
 import type { Delivery, DeliveryPage } from '../../../events/webhooks/webhook.js'
-import type { OwnedWebhook } from '../../store/desk.js'
+import type { OwnedWebhook } from '../../store/control-service.js'
 import { Badge, DescriptionItem, Empty, ErrorNotice, Heading, Table, Time, type Columns } from '../components.js'
 import type { FormError } from '../form.js'
 import { PostForm, SubmitButton, TextField } from '../forms.js'

@@ -2,7 +2,7 @@ import { modes, type Mode } from '../../../config/mode.js'
 import type { NewWebhook } from '../../../events/webhooks/webhook.js'
 import { isDay } from '../../../time/iso-time.js'
 import { ControlError } from '../../store/control-error.js'
-import type { OwnedWebhook } from '../../store/desk.js'
+import type { OwnedWebhook } from '../../store/control-service.js'
 import {
   fetchPageFacts, organizationPageBase, definePage, queryParameter, type DeclaredPage, type PageRequest, type PageView
 } from '../declared-page.js'

@@ -11,7 +11,7 @@ import { sendWrite, rejection } from '../writes/send-write.js'
 import { parseLocation } from '../writes/stored-resource.js'
 import { warnAboutDifferences } from '../writes/stored-differences.js'
 import { ReferenceFailure } from '../writes/references.js'
-import type { TaggedRecord } from './stamped-record.js'
+import type { TaggedRecord } from './tagged-record.js'
 import { uncertainOutcomeMessage, preferRepresentation } from '../writes/writes.js'
 
 /** A record that was sent: its error, or what the datastore stored differently. */

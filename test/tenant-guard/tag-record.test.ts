@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { ExactNumber, printJson } from '../../src/json/json.js'
 import type { FhirResource } from '../../src/mappings/fhir.js'
-import { tagForTenant } from '../../src/tenant-guard/writes/stamp.js'
+import { tagForTenant } from '../../src/tenant-guard/writes/tag-record.js'
 
 const tenant = { id: 'tenant-a', system: 'urn:clinigate:tenant' }
 const own = { system: tenant.system, code: tenant.id }

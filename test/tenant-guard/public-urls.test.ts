@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap'
 import { readRecord } from '../../src/jobs/import/record.js'
-import { CheckedRecord } from '../../src/tenant-guard/import/stamped-record.js'
+import { CheckedRecord } from '../../src/tenant-guard/import/tagged-record.js'
 import type { TenantContext } from '../../src/tenant-guard/tenant-context.js'
 import { relativizeReferences } from '../../src/tenant-guard/writes/own-references.js'
 import { collectReferences } from '../../src/tenant-guard/writes/references.js'

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { startGateway } from '../harness/gateway.js'
-import { createDocumentedClient, testExamples } from './answers-contract.js'
+import { createDocumentedClient, testExamples } from './responses-contract.js'
 
 t.test('on the sandbox', async t => testExamples(t, {}))
 

@@ -3,7 +3,7 @@ import { toEntityTag, isUnchanged, type ReadConditions } from '../../envelope/pr
 import { Failure } from '../../envelope/failures.js'
 import { toOperationOutcome, buildWarningsOutcome } from '../../envelope/operation-outcome.js'
 import type { TenantContext } from '../tenant-context.js'
-import type { FhirResponse } from '../fhir-answer.js'
+import type { FhirResponse } from '../fhir-response.js'
 
 /** The outcome of one entry of a Bundle. */
 interface EntryResponse {

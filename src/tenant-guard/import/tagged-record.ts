@@ -4,7 +4,7 @@ import type { FhirResource } from '../../mappings/fhir.js'
 import type { TenantContext } from '../tenant-context.js'
 import { authorize } from '../policy.js'
 import { collectReferences, type ReferenceSite } from '../writes/references.js'
-import { withIdempotencyTag, tagForTenant } from '../writes/stamp.js'
+import { withIdempotencyTag, tagForTenant } from '../writes/tag-record.js'
 import { isLinkElement, resolveSites, type Targets } from './resolve-links.js'
 
 /** A record to store under an id that is the tenant's, or that no other tenant can have. */

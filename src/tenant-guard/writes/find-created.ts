@@ -20,7 +20,7 @@ const maxCreated = 1_000
  * @returns the changes by their places, and the new records that may be what the other changes created
  * @throws {Failure} 5xx if the datastore does not say
  */
-export async function findMade (
+export async function findCreated (
   context: TenantContext,
   intent: Intent
 ): Promise<FoundChanges> {
