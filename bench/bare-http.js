@@ -1,4 +1,4 @@
-// The least that a proxy of Node.js can cost: its HTTP server and undici, with no framework and no check.
+// The minimal cost of a proxy in Node.js: its HTTP server and undici, with no framework and no check.
 // Usage: node bench/bare-http.js <upstream base URL>; prints its own.
 import { createServer } from 'node:http'
 import { Pool } from 'undici'

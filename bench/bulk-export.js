@@ -1,8 +1,8 @@
-// How fast records come out of HAPI through the gateway, beside HAPI's native export of the same records fetched
+// How fast the gateway exports records from HAPI, compared with HAPI's native export of the same records fetched
 // directly.
 // A HAPI of its own, on PostgreSQL, is started unless one is named. A hundred thousand records: --records 100000
-// --rounds 1 Usage: npm run build && node bench/bulk-export.js [--records 10000] [--rounds 3] [--fhir <base URL>
-// --fhir-pid <pid>]
+// --rounds 1
+// Usage: npm run build && node bench/bulk-export.js [--records 10000] [--rounds 3] [--fhir <base URL> --fhir-pid <pid>]
 import { parseArgs } from 'node:util'
 import { compare, show } from './compare.js'
 import { describeMachine } from './figures.js'

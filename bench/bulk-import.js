@@ -1,9 +1,10 @@
-// How fast records come into HAPI through the gateway, beside the ways to load the same records without it. The gateway
-// loads into an organization that has nothing yet, a new one each round, and into one that has records already. A HAPI
-// of its own, on PostgreSQL, is started unless one is named; --apart leaves half of the processors to it and the others
-// to the gateway and to whoever loads without one, as on machines of their own. A hundred thousand records each way:
-// --records 100000 --rounds 1 Usage: npm run build && node bench/bulk-import.js [--records 8000] [--rounds 4] [--ways
-// 'gateway,gateway again,1,2,$import'] [--apart] [--fhir <base URL> --fhir-pid <pid>]
+// How fast the gateway imports records into HAPI, compared with the ways to load the same records without it. The
+// gateway loads into an organization without records, a new one each round, and into one that has records already. A
+// HAPI of its own, on PostgreSQL, is started unless one is named; --separate leaves half of the processors to it and
+// the others to the gateway, or to the program that loads without one, as on separate machines. A hundred thousand
+// records each way: --records 100000 --rounds 1
+// Usage: npm run build && node bench/bulk-import.js [--records 8000] [--rounds 4] [--ways 'gateway,gateway
+// again,1,2,$import'] [--separate] [--fhir <base URL> --fhir-pid <pid>]
 import { parseArgs } from 'node:util'
 import { compare, show } from './compare.js'
 import { describeMachine } from './figures.js'
@@ -16,7 +17,7 @@ const { values } = parseArgs({
     records: { type: 'string', default: '8000' },
     rounds: { type: 'string', default: '4' },
     ways: { type: 'string', default: 'gateway,gateway again,1,2,$import' },
-    apart: { type: 'boolean', default: false },
+    separate: { type: 'boolean', default: false },
     ...hapiOptions
   }
 })
@@ -24,16 +25,15 @@ const rounds = Number(values.rounds)
 const records = Math.floor(Number(values.records) / rounds)
 
 /**
- * The round before the first, which is not measured: until HAPI's code is compiled, each record costs it twice as
- * much.
+ * The round before the first, which is not measured: until HAPI's code is compiled, each record costs it twice as much.
  */
 const warming = rounds
 
-if (values.apart && values.fhir !== undefined) throw new Error('--apart is for a HAPI that is started here')
-if (values.apart) moveTo(0)
+if (values.separate && values.fhir !== undefined) throw new Error('--separate is for a HAPI that is started here')
+if (values.separate) moveTo(0)
 const hapi = await openHapi(values)
 try {
-  if (values.apart) moveTo(1)
+  if (values.separate) moveTo(1)
   const environment = await createEnvironment(hapi.url)
   const [laden, ...empty] = Array.from({ length: rounds + 2 }, () => createKey(environment).secret)
   const gateway = await startOn(environment, 'dist/main.js')
@@ -57,7 +57,7 @@ try {
   for (const method of Object.values(methods)) await method(warming)
   const processes = { gateway: gateway.pid, ...hapi.pid !== undefined && { HAPI: hapi.pid } }
   const measured = await compare(methods, { rounds, processes })
-  const placement = values.apart ? ', HAPI on processors of its own' : ''
+  const placement = values.separate ? ', HAPI on processors of its own' : ''
   const what = 'patients with nine observations each, in transactions of 200'
   console.log(`${describeMachine()}; ${rounds} rounds of ${records} records each way, ${what}${placement}\n`)
   show(measured, { records, peers: Object.keys(methods).filter(name => !name.startsWith('gateway')), processes })

@@ -1,6 +1,6 @@
-// Resident memory of a gateway, its control plane apart, while it imports and exports files of more and more lines,
-// each size by a gateway of its own, and what a line costs it, before a FHIR server that has nothing to do. Usage: npm
-// run build && node bench/bulk-memory.js [--lines 1000000] [--sizes 3]
+// Resident memory of a gateway, without its control plane, while it imports and exports files of more and more lines,
+// each size by a gateway of its own, and the memory per line, in front of a FHIR server without other load.
+// Usage: npm run build && node bench/bulk-memory.js [--lines 1000000] [--sizes 3]
 import { parseArgs } from 'node:util'
 import { describeMachine, formatTable } from './figures.js'
 import { generateRecords } from './bulk-records.js'
@@ -18,7 +18,7 @@ import {
 const { values } = parseArgs({
   options: { lines: { type: 'string', default: '1000000' }, sizes: { type: 'string', default: '3' } }
 })
-/** Each a tenth of the next. */
+/** Each size is a tenth of the next. */
 const sizes = Array.from({ length: Number(values.sizes) }, (_, i) =>
   Math.floor(Number(values.lines) / 10 ** i)
 ).reverse()

@@ -5,14 +5,14 @@ import '../test/harness/typescript.js'
 import { startHapi } from '../test/hapi/launcher.js'
 import { serializeLines } from './bulk-records.js'
 
-/** How often is asked whether a job has ended, by whoever waits for it. */
+/** How often a job is polled until it ends. */
 const pollIntervalMs = 250
 
 const json = { 'content-type': 'application/fhir+json' }
 
 /**
- * What the benchmarks of bulk jobs can be told: where HAPI stores records, `h2` or `postgresql`; or a HAPI that runs
- * already, with its process to tell its processor time.
+ * Options of the benchmarks of bulk jobs: where HAPI stores records, `h2` or `postgresql`; or a HAPI that runs already,
+ * and its process id, to measure its processor time.
  */
 export const hapiOptions = {
   database: { type: 'string', default: 'postgresql' },
@@ -21,8 +21,8 @@ export const hapiOptions = {
 }
 
 /**
- * A HAPI with room for a hundred thousand records, which compiles as a server does that runs for long; or the one that
- * runs already.
+ * A HAPI with room for a hundred thousand records, with the compiler flags of a server that runs for long; or the one
+ * that runs already.
  */
 export async function openHapi ({ database, fhir: url, 'fhir-pid': pid }) {
   if (url !== undefined) return { url, pid, stop: async () => {} }
@@ -56,7 +56,7 @@ async function openPostgres () {
   }
 }
 
-/** Loads records into a FHIR server in transactions, some at a time. */
+/** Loads records into a FHIR server in transactions, several at a time. */
 export async function loadByTransactions (fhirUrl, records, { size = 200, atOnce }) {
   const sendBatches = async () => {
     for (let taken; (taken = take(records, size)).length > 0;) await sendTransaction(fhirUrl, taken)
@@ -122,8 +122,7 @@ export async function loadByNativeImport (fhirUrl, records, { size = 500 } = {})
 }
 
 /**
- * Exports a tenant's records by a FHIR server's native `$export` and fetches its files. @returns how many lines there
- * are
+ * Exports a tenant's records by a FHIR server's native `$export` and fetches its files. @returns the number of lines
  */
 export async function exportDirectly (fhirUrl, tenantId, types) {
   const parameter = [
@@ -137,7 +136,7 @@ export async function exportDirectly (fhirUrl, tenantId, types) {
   return lines
 }
 
-/** A job of the FHIR server: begun, and asked after until it has ended. */
+/** Starts a job of the FHIR server and polls it until it ends. */
 async function runNativeJob (url, parameter) {
   const begun = await fetchSuccessfully(url, {
     method: 'POST',
@@ -152,7 +151,7 @@ async function runNativeJob (url, parameter) {
   }
 }
 
-/** Imports records through a gateway. @returns the job as it ended */
+/** Imports records through a gateway. @returns the job in its final state */
 export async function importThrough (gateway, records) {
   const body = ReadableStream.from(serializeLines(records))
   return await runGatewayJob(gateway, 'import', {
@@ -162,7 +161,7 @@ export async function importThrough (gateway, records) {
   })
 }
 
-/** Exports records through a gateway and fetches the files. @returns how many lines there are */
+/** Exports records through a gateway and fetches the files. @returns the number of lines */
 export async function exportThrough (gateway, resourceTypes) {
   const { files } = await runGatewayJob(gateway, 'export', {
     headers: { 'content-type': 'application/json' },
@@ -183,7 +182,7 @@ async function runGatewayJob ({ url, secret }, kind, { headers, ...request }) {
   for (;;) {
     const response = await fetch(`${url}/v1/bulk/jobs/${jobId}`, { headers: { 'x-api-key': secret } })
     if (response.status === 503) {
-      // Beside everything else on a small machine a gateway may have too much to do to tell.
+      // On a small machine that is busy, a gateway may be too slow to respond.
       await response.arrayBuffer()
       await pause(pollIntervalMs)
       continue
@@ -212,7 +211,7 @@ async function fetchSuccessfully (url, request) {
   return await requireSuccess(await fetch(url, request))
 }
 
-/** @throws {Error} for an answer that is no success */
+/** @throws {Error} for a response that is not successful */
 async function requireSuccess (response) {
   if (!response.ok) {
     throw new Error(

@@ -6,8 +6,8 @@ const tagOf = tenantId => ({ system: 'urn:clinigate:tenant', code: tenantId })
 const ofOnePatient = 10
 
 /**
- * Records that are called after a series, each after what it refers to; with the tag of a tenant where they are to be
- * its at once.
+ * Records named after a series, each after the records it refers to; with the tag of a tenant where they belong to it
+ * at once.
  */
 export function * generateRecords (series, count, tenantId) {
   const meta = tenantId === undefined ? {} : { meta: { tag: [tagOf(tenantId)] } }
@@ -47,7 +47,7 @@ function buildObservation (id, patient, i) {
   }
 }
 
-/** Records as lines, a piece at a time. */
+/** Records as lines, in chunks. */
 export function * serializeLines (records) {
   let chunk = ''
   for (const record of records) {

@@ -1,5 +1,6 @@
-// A FHIR server that takes any transaction and forgets it, and exports as many records as it is told to; so that a
-// benchmark measures what stands before it. Usage: node bench/bulk-upstream.js <records>; prints its base URL.
+// A FHIR server that accepts any transaction without storing it, and exports as many records as its argument says, so
+// that a benchmark measures the gateway in front of it. Usage: node bench/bulk-upstream.js <records>; prints its base
+// URL.
 import { createServer } from 'node:http'
 import { pipeline, Readable } from 'node:stream'
 import { serializeLines, generateRecords } from './bulk-records.js'

@@ -1,9 +1,9 @@
 // Fails when a request costs more than 20 % above what declared.json says: the processor time of guarded reads and
-// searches as a ratio to a bare proxy in the same run, in many short rounds by turns. What seems slow is measured again
-// before it counts. Where other work takes a quarter of the machine, or where the bare proxy itself costs now this and
-// now that, the ratios are other ones, since caches and cores are shared: they are shown then, and nothing fails.
-// Usage: npm run bench -- check [--write: declares what it measures] [--strict: compares on a busy machine too]
-//   [--flags=--import=/a/module.js: of the gateway's Node.js]
+// searches as a ratio to a bare proxy in the same run, in many short rounds by turns. A result that seems slow is
+// measured again before it counts. Where other work takes a quarter of the machine, or where the cost of the bare proxy
+// itself varies, the ratios differ, since caches and cores are shared: they are shown then, and nothing fails.
+// Usage: npm run bench -- check [--write: declares the measured ratios] [--strict: compares on a busy machine too]
+// [--flags=--import=/a/module.js: of the gateway's Node.js]
 import { readFileSync, writeFileSync } from 'node:fs'
 import { cpus } from 'node:os'
 import { join } from 'node:path'
@@ -14,12 +14,15 @@ import { alternate } from './load.js'
 import { readProcessorTime, stopAll } from './processes.js'
 
 const file = join(import.meta.dirname, 'declared.json')
-/** The most above what is declared. */
+/** The largest accepted ratio of the measured to the declared value. */
 const maxRatio = 1.2
-/** Of a machine that permits a comparison: what others take of it, and how far apart the proxy's own rounds are. */
+/**
+ * Limits for a machine that permits a comparison: the share of other processes, and the spread of the proxy's own
+ * rounds.
+ */
 const calm = { otherWork: 0.25, spread: 0.15 }
 const interfaces = ['clinigate raw', 'clinigate simple']
-/** Requests of a round: fewer of those that take longer. */
+/** Requests of a round: fewer for work that takes longer. */
 const amounts = { read: 1_600, 'search of 20': 800 }
 
 const { values } = parseArgs({
@@ -43,7 +46,7 @@ try {
   stopAll()
 }
 
-/** Measures the ratios of each round, by `<work>, <interface>`, and how far apart the proxy's costs are, by work. */
+/** Measures the ratios of each round, by `<work>, <interface>`, and the spread of the proxy's costs, by work. */
 async function measure (work, { rounds, into }) {
   const targets = Object.fromEntries([bare, ...interfaces].map(name => [name, buildTarget(contestants, name, work)]))
   const results = await alternate(targets, { rounds, amount: amounts[work], connections: 8 })
@@ -91,9 +94,9 @@ function show ({ ratios, spreads }, declared, share) {
   console.log(`The middle half of the proxy's rounds lies within ${within}.`)
 }
 
-/** Measures from now on. @returns which part of all processors other processes have taken since */
+/** Starts to measure. @returns the share of all processors that other processes have taken since */
 function shareOfOthers () {
-  // All that the benchmark has started counts as its own.
+  // All processes that the benchmark has started count as its own.
   const readTimes = () => ({ own: readProcessorTime(process.pid), all: readBusyMs(), at: performance.now() })
   const before = readTimes()
   return () => {
@@ -102,7 +105,7 @@ function shareOfOthers () {
   }
 }
 
-/** What all processors have worked by now, in ms. */
+/** The time that all processors have worked so far, in ms. */
 function readBusyMs () {
   return sum(cpus().map(({ times: { user, nice, sys, irq } }) => user + nice + sys + irq))
 }

@@ -1,13 +1,13 @@
-// Compares ways to do the same: each round takes every way in turn, beginning with another one, so that a noisy
-// machine, and a server that grows, are as unfair to one as to the other.
+// Compares several ways to do the same work: each round runs every way in turn, starting with another one, so that a
+// noisy machine, and a server that grows, affect all of them alike.
 import { sum, formatTable } from './figures.js'
 import { readProcessorTime } from './processes.js'
 
 /**
- * @param methods by name; each does its work once more with the number of the round, and may return how many records
- * there were
+ * @param methods by name; each does its work once more with the number of the round, and may return the number of
+ * records
  * @param processes whose processor time is measured, by name: process ids
- * @returns what was measured by way: seconds, and processor milliseconds by process, of each round
+ * @returns by way, for each round: seconds, and processor milliseconds by process
  */
 export async function compare (methods, { rounds, processes }) {
   const measured = Object.fromEntries(Object.keys(methods).map(name => [name, []]))
@@ -31,7 +31,7 @@ async function measure (work, processes) {
   return { seconds, cpuMs: Object.fromEntries(Object.keys(processes).map((name, i) => [name, after[i] - before[i]])) }
 }
 
-/** A table of what was measured with `records` records a round; the best way of `peers` is the measure of all. */
+/** A table of the measurements with `records` records a round; the best way of `peers` is the reference. */
 export function show (measured, { records, peers, processes }) {
   const computeRate = name => records * measured[name].length / sum(measured[name].map(({ seconds }) => seconds))
   const peer = peers.toSorted((one, other) => computeRate(other) - computeRate(one))[0]

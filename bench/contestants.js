@@ -1,4 +1,4 @@
-// The gateway and its peers, all in front of the same stub, and the requests that each is loaded with.
+// The gateway and its peers, all in front of the same stub, and the requests of their load.
 import { start, startGateway } from './processes.js'
 import { patch, buildRecord, buildSimpleRecord, transaction } from './records.js'
 
@@ -40,7 +40,7 @@ export const allPeers = Object.keys(starters)
 const buildRawRequest = (method, path, body, type = 'application/fhir+json') => ({ method, path, type, body })
 const buildSimpleRequest = (method, path, body) => ({ method, path, type: 'application/json', body })
 
-/** The request of each kind of work, by interface; `simple` where it exists. A body is made for each request. */
+/** The request of each kind of work, by interface; `simple` where it exists. A body is built for each request. */
 const works = {
   read: { raw: buildRawRequest('GET', '/Patient/p0'), simple: buildSimpleRequest('GET', '/patients/p0') },
   ...Object.fromEntries(
@@ -63,10 +63,12 @@ const works = {
   'transaction of 20': { raw: buildRawRequest('POST', '', () => transaction) }
 }
 
-/** Every client of the field says what it accepts. */
+/** Every real client sends an Accept header. */
 const accepted = { raw: 'application/fhir+json', simple: 'application/json' }
 
-/** What autocannon sends to a contestant for a kind of work; undefined where the contestant has no such interface. */
+/**
+ * The options of autocannon for a contestant and a kind of work; undefined where the contestant has no such interface.
+ */
 export function buildTarget (contestants, name, work) {
   const { url, pid, headers } = contestants[name]
   const form = name === 'clinigate simple' ? 'simple' : 'raw'

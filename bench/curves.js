@@ -22,7 +22,7 @@ const { values } = parseArgs({
 })
 const rounds = Number(values.rounds)
 const amount = { rounds, duration: Number(values.seconds), connections: 16 }
-/** The most that a page of the simple form has. */
+/** The maximum of a page of the simple form. */
 const maxSimpleSize = 100
 
 try {

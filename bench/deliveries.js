@@ -1,5 +1,5 @@
-// How long events take to their receivers at a rate, while one receiver hangs: one control store, one deliverer, and
-// receivers over https in the same process. Latency is from the report of the event to its arrival.
+// How long events take to their receivers at a given rate, while one receiver hangs: one control store, one deliverer,
+// and receivers over https in the same process. Latency is from the report of the event to its arrival.
 // Usage: npm run build && node bench/deliveries.js [--rate 1000] [--seconds 20] [--receivers 2] [--hanging 1]
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { once } from 'node:events'

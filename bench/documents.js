@@ -1,15 +1,15 @@
-// Puts what a benchmark has measured into the documents, between two markers, so that no figure is typed by hand.
+// Writes the results of a benchmark into the documents, between two markers, so that no figure is typed by hand.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describeMachine } from './figures.js'
 
 const root = join(import.meta.dirname, '..')
 
-/** What figures are of: the day, the machine and what it ran. */
+/** The context of the figures: the day, the machine and the software. */
 export const describeRun = now => `Measured on ${now.toISOString().slice(0, 10)}: ${describeMachine()}.`
 
 /**
- * Replaces what is between `<!-- bench NAME -->` and `<!-- /bench NAME -->` in a document.
+ * Replaces the text between `<!-- bench NAME -->` and `<!-- /bench NAME -->` in a document.
  * @throws {Error} when the markers are missing
  */
 export function writeBetweenMarkers (document, name, text) {

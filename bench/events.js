@@ -1,7 +1,7 @@
-// What the event of each change costs: the same gateway with events and without, each apart from its control plane, by
-// turns in one run, with the same number of creates. The processor time says more than the rate where the machine has
-// other things to do. Usage: npm run build && node bench/events.js [--creates 3000] [--rounds 7] [--connections 10]
-// [--profile FOLDER]
+// The cost of the event of each change: the same gateway with events and without, each with a separate control plane,
+// by turns in one run, with the same number of creates. The processor time says more than the rate on a machine with
+// other load.
+// Usage: npm run build && node bench/events.js [--creates 3000] [--rounds 7] [--connections 10] [--profile FOLDER]
 import autocannon from 'autocannon'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -62,7 +62,7 @@ async function load ({ url, pid, control, secret }) {
     amount: creates
   })
   if (non2xx > 0 || errors > 0) throw new Error(`${non2xx} responses were not 2xx, ${errors} errors`)
-  // What is sent to the control plane afterwards belongs to these creates as well.
+  // The events that are sent to the control plane afterwards belong to these creates as well.
   await new Promise(resolve => setTimeout(resolve, 1_000))
   const [gateway, plane] = readProcessorTimes().map((time, at) => (time - before[at]) * 1_000 / served)
   return { rate: requests.average, p50: latency.p50, p99: latency.p99, gateway, plane }

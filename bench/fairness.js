@@ -1,7 +1,7 @@
-// What an organization notices of another one that sends as much as it can: the times of single requests, one after the
-// other, while nobody else asks and while somebody asks over many connections, with the places of an organization
-// bounded and without. Usage: npm run build && node bench/fairness.js [--requests 500] [--rounds 3] [--connections 200]
-// [--delays 0,20]
+// How a busy organization affects another one: the times of single requests, one after the other, while the gateway is
+// idle and while the other organization sends over many connections, with and without the limit of requests in flight
+// per organization.
+// Usage: npm run build && node bench/fairness.js [--requests 500] [--rounds 3] [--connections 200] [--delays 0,20]
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
@@ -21,8 +21,8 @@ const { values } = parseArgs({
 })
 const [requests, rounds, connections] = [values.requests, values.rounds, values.connections].map(Number)
 
-/** The digits after the point of each figure, in the order of the columns. */
-const digits = { p50: 1, p99: 1, besideP50: 1, besideP99: 1, ratio: 2, served: 0, refused: 0 }
+/** The number of decimals of each figure, in the order of the columns. */
+const digits = { p50: 1, p99: 1, loadedP50: 1, loadedP99: 1, ratio: 2, served: 0, refused: 0 }
 
 const kinds = { bounded: [], 'not bounded': ['--without', 'concurrency'] }
 
@@ -32,8 +32,8 @@ try {
     `the other with ${connections} connections; medians\n`
   )
   console.log(formatTable([
-    'datastore answers after ms', 'places', 'alone p50 ms', 'p99 ms', 'beside the other p50 ms', 'p99 ms',
-    'p99 to p99 alone', "the other's answers/s", 'refused/s'
+    'datastore delay ms', 'limit', 'alone p50 ms', 'p99 ms', 'p50 ms under load', 'p99 ms',
+    'p99 to p99 alone', "the other's responses/s", 'rejected/s'
   ], []))
   for (const delay of values.delays.split(',')) await compare(delay)
 } finally {
@@ -80,8 +80,8 @@ async function measure ({ url, one, other }) {
   const { served, refused, seconds } = JSON.parse(Buffer.concat(await output))
   return {
     ...alone,
-    besideP50: underLoad.p50,
-    besideP99: underLoad.p99,
+    loadedP50: underLoad.p50,
+    loadedP99: underLoad.p99,
     ratio: underLoad.p99 / alone.p99,
     served: served / seconds,
     refused: refused / seconds

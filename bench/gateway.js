@@ -1,5 +1,5 @@
-// The gateway as it is built, with some of its steps left out, so that what they cost can be measured side by side.
-// Usage: node bench/gateway.js [--without limits,ledger,concurrency]; configured by the environment, as the gateway is.
+// The built gateway without some of its steps, so that the cost of each can be measured.
+// Usage: node bench/gateway.js [--without limits,ledger,concurrency]; configured by the environment, like the gateway.
 import { parseArgs } from 'node:util'
 import { destination, pino } from 'pino'
 import { loadConfig } from '../dist/config/load.js'
@@ -16,9 +16,9 @@ const everyPlan = {
   getOwnPropertyDescriptor: () => ({ configurable: true, enumerable: true })
 }
 
-/** What stands in for a step. */
+/** Replaces a step. */
 const leftOut = {
-  // No minute and no month.
+  // No limit per minute and no monthly quota.
   limits: { plans: new Proxy({}, everyPlan) },
   ledger: { countUsage: () => {} },
   concurrency: { concurrency: { acquire: () => ({ isAdmitted: true, leave: () => {} }) } }

@@ -1,6 +1,6 @@
-// What a client notices of the gateway in front of a real HAPI: latency of reads and searches at half of what HAPI
-// serves directly, directly and through the gateway by turns. A HAPI of its own, on PostgreSQL, is started unless one
-// is named.
+// The latency that the gateway adds in front of a real HAPI: reads and searches at half of the rate that HAPI serves
+// directly, directly and through the gateway by turns. A HAPI of its own, on PostgreSQL, is started unless one is
+// named.
 // Usage: npm run bench -- hapi [--write] [--seconds 8] [--rounds 5] [--fhir <base URL> | --database h2]
 import { parseArgs } from 'node:util'
 import { generateRecords } from './bulk-records.js'

@@ -102,7 +102,7 @@ async function fill (file) {
   await close()
 }
 
-/** In a process of its own, whose memory is nothing else's. */
+/** In a process of its own, so that the measured memory is its alone. */
 async function measureCopy (folder) {
   const store = await openControlStore({ file: join(folder, 'control.db'), plans: ['pro'], now })
   const replica = new Replica(join(folder, 'keys.db'))

@@ -1,18 +1,17 @@
-// Loads targets by turns: each round takes every one, so that a noisy machine is as unfair to one as to the other. The
-// processor time of a request says more than the rate, since it hardly depends on what else the machine does.
-//
-// As a program it loads one address until it is ended, then prints what came: a process of its own, so that it takes no
-// time of the one that measures. Usage: node bench/load.js <url> <key> <connections>
+// Loads targets by turns: each round runs every one, so that a noisy machine affects all of them alike. The processor
+// time of a request says more than the rate, since it hardly depends on the other load of the machine.
+// As a program it loads one address until it is ended, then prints the result: a process of its own, so that it takes
+// no time of the one that measures. Usage: node bench/load.js <url> <key> <connections>
 import autocannon from 'autocannon'
 import { median, quantile } from './figures.js'
 import { readProcessorTime } from './processes.js'
 
 /**
  * One round of load.
- * @param target what autocannon takes, with the process whose time counts as `pid`
+ * @param target options of autocannon, and `pid`, the process whose time is measured
  * @param amount `duration` in seconds, or `amount` of requests, and `connections`
  * @returns requests a second, processor time in µs of a request, latencies in ms
- * @throws {Error} when a response was no success
+ * @throws {Error} when a response was not successful
  */
 export async function load ({ pid, ...target }, amount, attempts = 3) {
   const time = () => pid === undefined ? NaN : readProcessorTime(pid)
@@ -37,7 +36,7 @@ export async function load ({ pid, ...target }, amount, attempts = 3) {
   }
 }
 
-/** Loads each target in `rounds`, beginning with another one each time. @returns each one's rounds, by name */
+/** Loads each target in `rounds`, starting with another one each time. @returns each one's rounds, by name */
 export async function alternate (targets, { rounds, ...amount }) {
   const names = Object.keys(targets)
   const measured = Object.fromEntries(names.map(name => [name, []]))

@@ -65,7 +65,7 @@ function time (call) {
   return median(Array.from({ length: batches }, batch))
 }
 
-/** A value of every field that can stand beside the others. */
+/** A value of every field that can be combined with the others. */
 function buildFullRecord ({ fields }) {
   const choices = new Set()
   return Object.fromEntries(Object.entries(fields).filter(([, { options }]) => {

@@ -1,5 +1,5 @@
-// Memory of the whole pipeline while more and more organizations ask, each once: limits, month and ledger with all that
-// they hold.
+// Memory of the whole pipeline while more and more organizations send one request each: with all that the limits, the
+// monthly quota and the ledger hold.
 // Usage: npm run build && node --expose-gc bench/organizations.js [--organizations 200000] [--steps 4]
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -61,7 +61,7 @@ try {
     for (; latest < organizations * step / steps; latest++) {
       const { statusCode } = await app.inject('/v1/probe')
       if (statusCode !== 200) throw new Error(`answered with ${statusCode}`)
-      // Requests that come over no connection leave the loop no turn of their own.
+      // Requests that use no connection leave the event loop no turn of their own.
       if (latest % 100 === 99) await new Promise(setImmediate)
     }
     show(latest)

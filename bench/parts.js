@@ -1,5 +1,5 @@
-// What parts of the gateway cost a simple read, side by side: the same build with them and without. First limits,
-// quota, ledger and the bounds of concurrent requests, then metrics and the access audit log.
+// The cost of parts of the gateway for a simple read: the same build with them and without. First limits, quota, ledger
+// and the limit of concurrent requests, then metrics and the access audit log.
 // Usage: npm run bench -- parts [--seconds 5] [--rounds 3] [--groups limits,observation]
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -28,7 +28,7 @@ const buildWithoutSteps = steps => ({
 const buildWithEnvironment = env => ({ script: 'dist/main.js', env })
 const auditLog = ({ env }) => ({ AUDIT_LOG_FILE: join(env.CLINIGATE_DATA, 'access.log') })
 
-/** The first of each group is what the others are compared with. */
+/** The first of each group is the reference of the others. */
 const groups = {
   limits: {
     'without any': buildWithoutSteps('concurrency,ledger,limits'),
@@ -84,7 +84,7 @@ function show (results) {
   console.log(`\n${formatTable(['gateway', 'requests/s', ratioHeading, 'processor µs a request', ratioHeading], rows)}`)
 }
 
-/** What could not be sent would cost nothing and be counted as cheap. */
+/** A request that could not be sent would cost nothing and be counted as cheap. */
 function requireAllSent (kind, file) {
   if (file === undefined) return
   const unsent = readFileSync(file, 'utf8').split('\n').filter(line => line.includes('"action":"unsent"'))

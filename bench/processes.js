@@ -9,14 +9,14 @@ import { sum } from './figures.js'
 const root = join(import.meta.dirname, '..')
 const children = []
 
-/** What the image tells Node.js and glibc about memory, with which a gateway is measured as well. */
+/** The memory flags of Node.js and glibc in the image, with which a gateway is measured as well. */
 const image = readFileSync(join(root, 'docker/Dockerfile'), 'utf8')
 const imageFlags = JSON.parse(/^ENTRYPOINT (.*)$/m.exec(image)[1]).filter(word => word.startsWith('--'))
 const imageMemory = Object.fromEntries(
   [...image.matchAll(/^ENV (MALLOC_\w+)=(\d+)$/gm)].map(([, name, value]) => [name, value])
 )
 
-/** Starts a script and gives the first line that it prints. */
+/** Starts a script and returns the first line that it prints. */
 export function start (script, args = [], env = {}, flags = []) {
   const ours = [...script === 'dist/main.js' ? imageFlags : [], ...flags, join(root, script), ...args]
   const child = run(process.execPath, ours, { ...imageMemory, ...env })
@@ -39,7 +39,7 @@ function endWithThis () {
   for (const [signal, code] of [['SIGINT', 130], ['SIGTERM', 143]]) process.once(signal, () => process.exit(code))
 }
 
-/** A gateway before the upstream, with an organization and a key that no limit stops. Node.js gets `flags`. */
+/** A gateway in front of the upstream, with an organization and a key without limits. Node.js gets `flags`. */
 export async function startGateway (startUpstream, { args = [], flags = [] } = {}) {
   const { env, create } = await createEnvironment()
   const { tenantId, secret } = createKey({ create })
@@ -48,7 +48,7 @@ export async function startGateway (startUpstream, { args = [], flags = [] } = {
   return { ...started, secret, upstream }
 }
 
-/** What a gateway is started with; its plan `bench` has no limit unless another is given. */
+/** The environment of a gateway; its plan `bench` has no limit unless another is given. */
 export async function createEnvironment (
   upstream,
   plan = { requestsPerMinute: null, requestsPerMonth: null, overage: false }
@@ -82,7 +82,7 @@ export function createKey ({ create }) {
   return { tenantId, ...create('keys', 'create', '--tenant', tenantId, '--mode', 'test') }
 }
 
-/** Starts a gateway and waits until it answers. Node.js gets `flags`, such as those of a profile. */
+/** Starts a gateway and waits until it responds. Node.js gets `flags`, such as those of a profile. */
 export async function startOn ({ env }, script, args = [], flags = []) {
   const { pid } = await start(script, args, env, flags)
   const url = `http://127.0.0.1:${env.PORT}`
@@ -91,7 +91,7 @@ export async function startOn ({ env }, script, args = [], flags = []) {
 }
 
 /**
- * Starts a control plane, and a gateway apart from it, as where there are several.
+ * Starts a control plane, and a gateway with it as a separate process, as where there are several.
  * @returns the gateway, with the process id of the control plane as `control`
  */
 export async function startSeparately ({ env, create }, flags = []) {
@@ -107,7 +107,7 @@ export async function startSeparately ({ env, create }, flags = []) {
   return { ...gateway, control }
 }
 
-/** Starts a gateway that runs no bulk jobs, and a worker beside it that does. @returns the gateway */
+/** Starts a gateway that runs no bulk jobs, and a worker that does. @returns the gateway */
 export async function startWithWorker ({ env, create }) {
   const directory = join(env.CLINIGATE_DATA, 'bulk')
   const writeConfig = (name, bulk) => {
@@ -116,7 +116,7 @@ export async function startWithWorker ({ env, create }) {
     return file
   }
   const gateway = await startOn(
-    { env: { ...env, CLINIGATE_CONFIG: writeConfig('gateway.json', { jobsAtOnce: 0 }) } }, 'dist/main.js'
+    { env: { ...env, CLINIGATE_CONFIG: writeConfig('gateway.json', { maxConcurrentJobs: 0 }) } }, 'dist/main.js'
   )
   const { secret } = create('tokens', 'create', '--role', 'gateway', '--name', 'bench')
   const own = {
@@ -139,9 +139,9 @@ export function readResidentMemory (pid) {
 }
 
 /**
- * Processor time that a process has taken by now, of all threads that it has and of the processes that it has started,
- * in milliseconds: the first number of each thread's `schedstat`, which is exact, where utime and stime are in
- * hundredths of a second.
+ * Processor time that a process has used so far, of all its threads and of the processes that it has started, in
+ * milliseconds: the first number of each thread's `schedstat`, which is exact, where utime and stime are in hundredths
+ * of a second.
  */
 export function readProcessorTime (pid) {
   const threads = readdirSync(`/proc/${pid}/task`).map(thread => readThread(pid, `${thread}/schedstat`))
@@ -160,8 +160,8 @@ function readThread (pid, name) {
 }
 
 /**
- * Moves this process to one half of the machine's processors; what it starts from then on stays there as well. By
- * taskset(1), on Linux.
+ * Moves this process to one half of the machine's processors; processes that it starts from then on stay there as well.
+ * By taskset(1), on Linux.
  * @param half 0 or 1
  */
 export function moveTo (half) {
@@ -175,7 +175,7 @@ export function stopAll () {
   for (const child of children) child.kill('SIGTERM')
 }
 
-/** @throws {Error} when the address has no success for half a minute */
+/** @throws {Error} when the address does not respond successfully for half a minute */
 export async function waitUntilUp (url) {
   for (let i = 0; i < 300; i++) {
     if (await fetch(url).then(response => response.ok, () => false)) return
@@ -184,7 +184,7 @@ export async function waitUntilUp (url) {
   throw new Error(`${url} does not answer`)
 }
 
-/** A port of loopback that nobody listens on. */
+/** A free port on loopback. */
 export function findFreePort () {
   return new Promise(resolve => {
     const server = createServer().listen(0, '127.0.0.1', () => {

@@ -29,7 +29,7 @@ export const getContent = type => type === 'Patient' ? patient : { resourceType:
 
 let count = 0
 
-/** A record that refers to two others, which no request before has named, so that a gateway looks them up. */
+/** A record that refers to two others, which no earlier request has named, so that a gateway looks them up. */
 export function buildRecord () {
   count++
   return {

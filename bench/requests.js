@@ -1,6 +1,6 @@
-// What a request costs beside its peers, by kind of work and number of connections.
+// What a request costs through the gateway and its peers, by kind of work and number of connections.
 // Usage: npm run bench -- requests [--write] [--seconds 1] [--rounds 3] [--connections 1,16,256] [--works read,…]
-//   [--peers …]
+// [--peers …]
 import { parseArgs } from 'node:util'
 import { allPeers, bare, startContestants, buildTarget } from './contestants.js'
 import { describeRun, writeBetweenMarkers } from './documents.js'

@@ -23,7 +23,7 @@ const others = {
   'bulk-memory': 'memory and time of imports and exports',
   'bulk-export': "exports beside HAPI's own",
   'bulk-import': 'imports beside loading HAPI directly',
-  'bulk-beside': 'reads beside an import or export'
+  'bulk-latency': 'reads during an import or export'
 }
 
 const [first, ...options] = process.argv.slice(2)

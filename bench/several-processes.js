@@ -1,5 +1,6 @@
-// What several processes on one port serve, beside as many processes of a bare proxy: raw reads. Load and FHIR server
-// share the machine, so that two processes cannot serve twice as much on two processors; what a read costs says more.
+// Throughput of several processes on one port, compared with as many processes of a bare proxy: raw reads. Load and
+// FHIR server share the machine, so two processes cannot serve twice as much on two processors; the cost of a read says
+// more.
 // Usage: npm run bench -- several-processes [--write] [--seconds 3] [--rounds 5] [--processes 1,2] [--connections 16]
 import { parseArgs } from 'node:util'
 import { describeRun, writeBetweenMarkers } from './documents.js'

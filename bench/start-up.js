@@ -1,5 +1,5 @@
-// How long the built gateway takes from its start to its first answer, and the memory and processor time that it has
-// taken by then.
+// How long the built gateway takes from its start to its first response, and the memory and processor time that it uses
+// until then.
 // Usage: npm run build && node bench/start-up.js [--rounds 7]
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -41,7 +41,7 @@ try {
   stopAll()
 }
 
-/** Starts a gateway on its data, waits for the answer and ends it. */
+/** Starts a gateway on its data, waits for the first response and ends the gateway. */
 async function measure (env) {
   const port = await findFreePort()
   const { FHIR_TEST_URL: _, FHIR_LIVE_URL: __, ...inherited } = process.env

@@ -1,6 +1,6 @@
-// A FHIR server that responds with text that is made beforehand, and to what changes records as if it had stored them,
-// so that a benchmark measures what stands before it. A record belongs to the organization of the command line, unless
-// its id names another: `Patient/<tenantId>`.
+// A FHIR server that responds with text that is built beforehand, and to changes as if it had stored them, so that a
+// benchmark measures the gateway in front of it. A record belongs to the organization of the command line, unless its
+// id names another: `Patient/<tenantId>`.
 // Usage: node bench/stub-upstream.js [tenantId] [milliseconds before each response]; prints its base URL.
 import { createServer } from 'node:http'
 import { getContent } from './records.js'
@@ -9,7 +9,7 @@ const [tenantId = 'bench', delayMs = '0'] = process.argv.slice(2)
 const lastUpdated = '2026-01-01T00:00:00.000Z'
 const json = 'application/fhir+json;charset=UTF-8'
 
-/** Ids that benchmarks choose; any other that is read is the id of an organization, whose record it is. */
+/** Ids that benchmarks choose; any other id that is read is the id of an organization, which owns the record. */
 const ownId = /^[a-z]\d+$/
 
 const buildMeta = id => ({

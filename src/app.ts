@@ -43,7 +43,7 @@ import { documentation, type DocumentationOptions } from './api/openapi/routes.j
 /** The plugin that traces each request; absent if tracing is off. */
 interface TraceOptions { readonly trace?: FastifyPluginCallback }
 
-/** What needs no API key: health, and the control plane's routes if this process has one. */
+/** The routes without an API key: health, and the control plane's routes if this process has one. */
 interface ControlPlaneOptions extends ServerDependencies, HealthOptions, MeasureRequestsOptions, TraceOptions {
   /** Each below one of the paths of {@link separate}, with its own parsers, error handlers and authentication. */
   readonly control?: readonly FastifyPluginAsync[]
@@ -122,14 +122,14 @@ function forbidCaching (_: FastifyRequest, reply: FastifyReply): void {
   reply.header('cache-control', 'no-store')
 }
 
-/** The first steps of every request, whatever the process serves. */
+/** The first steps of every request, on every kind of process. */
 async function createApp (
   options: ServerDependencies & MeasureRequestsOptions & TraceOptions & Pick<HealthOptions, 'readiness'>
 ): Promise<{ readonly app: FastifyInstance; readonly paths: RouteTable }> {
   const app = fastify(buildServerOptions(options))
   app.server.maxConnections = options.connections ?? Infinity
-  // Node itself would answer an Expect header that it does not know, without authentication, log or envelope. Such a
-  // header may be ignored instead.
+  // Node itself would respond to an unknown Expect header, without authentication, log or envelope. RFC 9110 permits
+  // ignoring such a header instead.
   app.server.on('checkExpectation', (request, reply) => app.server.emit('request', request, reply))
   const paths = new RouteTable(app, { closed, separate })
   app.removeAllContentTypeParsers()
@@ -152,7 +152,7 @@ async function createApp (
   return { app, paths }
 }
 
-/** What needs no key. */
+/** The routes that need no key. */
 async function publicRoutes (scope: FastifyInstance, options: GatewayOptions): Promise<void> {
   await openRoutes(scope, options)
   await scope.register(metadata, options)

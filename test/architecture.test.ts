@@ -109,7 +109,7 @@ test('no file imports itself through others', async t => {
   t.same(findCycles(path => path), [])
 })
 
-test('no folder needs itself through those beside it', async t => {
+test('no folder imports itself through the others of its parent', async t => {
   t.same(findCycles(path => findPart(byPath.get(path)!)!), [])
   for (const folder of ['tenant-guard/', 'mappings/']) t.same(findCycles(path => path.split('/')[1]!, folder), [])
 })

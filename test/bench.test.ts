@@ -5,7 +5,7 @@ import t from 'tap'
 const root = join(import.meta.dirname, '..')
 const imports = /^import \{([^}]+)\} from '\.\.\/dist\/([^']+)\.js'$/gm
 
-t.test('what a benchmark takes from the build is there', async t => {
+t.test('the modules that a benchmark imports from the build exist', async t => {
   const taken = readdirSync(join(root, 'bench')).filter(name => name.endsWith('.js')).flatMap(script =>
     [...readFileSync(join(root, 'bench', script), 'utf8').matchAll(imports)].map(([, names = '', module = '']) => ({
       script, module, names: names.split(',').map(name => name.trim())

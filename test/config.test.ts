@@ -41,7 +41,7 @@ function getConfigErrors (environment: Record<string, string>): readonly string[
   }
 }
 
-t.test('without file and variables the shipped defaults and plans hold', async t => {
+t.test('without file and variables the shipped defaults and plans apply', async t => {
   const config = loadConfig({})
   t.match(config, {
     host: '127.0.0.1',
@@ -64,7 +64,7 @@ t.test('without file and variables the shipped defaults and plans hold', async t
 })
 
 t.test(
-  'a process that is only the gateway needs to know where the control plane is, and no other one does',
+  'a process in the role gateway needs the URL of the control plane, and no other one does',
   async t => {
     const gateway = {
       CLINIGATE_ROLE: 'gateway',
@@ -81,15 +81,15 @@ t.test(
       /no control plane database/
     ])
     t.match(loadConfig({ ...gateway, CLINIGATE_ROLE: 'worker' }), { role: 'worker' })
-    t.match(getConfigErrors({ CLINIGATE_ROLE: 'worker', CLINIGATE_CONFIG: writeConfig(t, { bulk: { jobsAtOnce: 0 } }) }), [
+    t.match(getConfigErrors({ CLINIGATE_ROLE: 'worker', CLINIGATE_CONFIG: writeConfig(t, { bulk: { maxConcurrentJobs: 0 } }) }), [
       /^control.url .*is required for the role worker/,
       /^control.gatewayTokenFile .*is required/,
-      /^bulk.jobsAtOnce: with 0 the role worker would do nothing/
+      /^bulk.maxConcurrentJobs: with 0 the role worker would do nothing/
     ])
   }
 )
 
-t.test('several processes are refused where one alone can do it', async t => {
+t.test('several processes are rejected where only one can run', async t => {
   const servers = { FHIR_TEST_URL: 'https://test.example.org/fhir', FHIR_LIVE_URL: 'https://live.example.org/fhir' }
   const two = { CLINIGATE_PROCESSES: '2', ...servers }
   t.match(loadConfig(two), { processes: 2 })
@@ -102,7 +102,7 @@ t.test('several processes are refused where one alone can do it', async t => {
   t.match(getConfigErrors({ ...two, CLINIGATE_PROCESSES: '0' }), [/^CLINIGATE_PROCESSES: /])
 })
 
-t.test('the database URL comes from its variable or its file, and never into the configuration', async t => {
+t.test('the database URL comes from its variable or its file, and is not in the loaded configuration', async t => {
   const databaseUrlFile = writeConfig(t, 'postgres://user:of-the-file@db/control\n')
   const CLINIGATE_CONFIG = writeConfig(t, { control: { databaseUrlFile } })
   const config = loadConfig({ CLINIGATE_CONFIG })
@@ -113,7 +113,7 @@ t.test('the database URL comes from its variable or its file, and never into the
   t.notMatch(getConfigErrors({ CONTROL_DATABASE_URL: 'mysql://of-the-variable' }).join(), /of-the-variable/)
 })
 
-t.test('people must be able to sign in', async t => {
+t.test('at least one way to sign in is required', async t => {
   t.match(getConfigErrors({ CLINIGATE_CONFIG: writeConfig(t, { dashboard: { localAccounts: false } }) }), [
     /^dashboard.localAccounts/
   ])
@@ -127,7 +127,7 @@ t.test('people must be able to sign in', async t => {
   )
 })
 
-t.test('a variable wins over the file, and an empty one counts as absent', async t => {
+t.test('a variable overrides the file, and an empty one counts as absent', async t => {
   const CLINIGATE_CONFIG = writeConfig(t, { port: 1111, host: '0.0.0.0' })
   t.match(loadConfig({ CLINIGATE_CONFIG, PORT: '2222', HOST: '' }), { port: 2222, host: '0.0.0.0' })
 })
@@ -160,7 +160,7 @@ t.test('every variable of the contract sets its own setting', async t => {
   })
 })
 
-t.test('the URL variables change the datastore that the routing names, and keep its other settings', async t => {
+t.test('the URL variables change the datastore of the routing, and preserve its other settings', async t => {
   const CLINIGATE_CONFIG = writeConfig(t, {
     datastores: { shared: { url: 'http://old', connections: 7 } },
     routing: { test: 'shared' }
@@ -177,7 +177,7 @@ t.test('the configuration cannot be changed once it is loaded', async t => {
   t.throws(() => { (config.plans.pro as { overage: boolean }).overage = false }, TypeError)
 })
 
-t.test('all mistakes are told at once, each with its setting and never with its value', async t => {
+t.test('all mistakes are reported at once, each with its setting and never with its value', async t => {
   const CLINIGATE_CONFIG = writeConfig(t, {
     prot: 1,
     host: '',
@@ -210,7 +210,16 @@ t.test('all mistakes are told at once, each with its setting and never with its 
   t.notMatch(errors.join(), 's3cret')
 })
 
-t.test('a setting that is in the file twice is a mistake, since one of the two would have no effect', async t => {
+t.test('a setting by its former name is refused with the name that it has now', async t => {
+  const former = { bulk: { jobsAtOnce: 2 }, auditLog: { namesShown: true }, datastores: { a: { url: 'http://fhir.example.org', import: 'own' } } }
+  t.strictSame([...getConfigErrors({ CLINIGATE_CONFIG: writeConfig(t, former) })].sort(), [
+    'auditLog.namesShown: is called auditLog.logsSearchResultIds now',
+    'bulk.jobsAtOnce: is called bulk.maxConcurrentJobs now',
+    'datastores.a.import: must be one of transactions, native'
+  ])
+})
+
+t.test('a setting that is in the file twice is a mistake, since one of them would have no effect', async t => {
   const twice = '{ "port": 1,\n  "limits": { "bodyBytes": 2048 },\n  "keys": { "port": 3 },\n  "limits": {} }'
   t.strictSame(getConfigErrors({ CLINIGATE_CONFIG: writeConfig(t, twice) }), [
     'CLINIGATE_CONFIG: limits is there twice, again in line 4, column 3'
@@ -227,7 +236,7 @@ t.test('a base URL holds no user, password, query or fragment', async t => {
   }
 })
 
-t.test('a route to a datastore that is not there is a mistake, for a dedicated one too', async t => {
+t.test('a route to a datastore that does not exist is a mistake, for a dedicated one too', async t => {
   const CLINIGATE_CONFIG = writeConfig(t, {
     datastores: { hospital: { url: 'http://h' } },
     routing: { live: 'shared', dedicated: { t1: 'hopsital', t2: 'hospital' } }
@@ -238,7 +247,7 @@ t.test('a route to a datastore that is not there is a mistake, for a dedicated o
   ])
 })
 
-t.test('AuditEvents need the log of which they are made', async t => {
+t.test('AuditEvents need the audit log', async t => {
   t.match(getConfigErrors({ CLINIGATE_CONFIG: writeConfig(t, { auditLog: { auditEvents: true } }) }), [
     /^auditLog.auditEvents: .*auditLog.file/
   ])
@@ -263,12 +272,12 @@ t.test('a file that is missing, not JSON or no object is a mistake, not an empty
   )
 })
 
-// It said that the file is not JSON in line 1, column 1, where editors show nothing wrong.
+// The message was that the file is not JSON in line 1, column 1, where editors show nothing wrong.
 t.test('a configuration that begins with a byte order mark is read', async t => {
   t.equal(loadConfig({ CLINIGATE_CONFIG: writeConfig(t, '\uFEFF{ "port": 81 }') }).port, 81)
 })
 
-t.test('secrets are read from where the settings point, and a missing one stops the start', async t => {
+t.test('secrets are read from the configured places, and a missing one stops the start', async t => {
   const tokenFile = join(createDirectory(t), 'token')
   writeFileSync(tokenFile, 'abc\n')
   const read = (auth: object, environment = {}) =>
@@ -297,7 +306,7 @@ t.test('secrets are read from where the settings point, and a missing one stops 
   )
 })
 
-t.test('the secret of the cursors is made once, and nobody else may read it', async t => {
+t.test('the cursor secret is created once, and only its owner may read it', async t => {
   const dataDirectory = join(createDirectory(t), 'data')
   const config = loadConfig({ CLINIGATE_DATA: dataDirectory })
   const secret = ensureCursorSecret(config)
@@ -319,7 +328,7 @@ t.test('the secret of the cursors is made once, and nobody else may read it', as
   t.throws(() => ensureCursorSecret(config), /32 bytes/)
 })
 
-t.test('what is generated from the schema is up to date: npm run docs', async t => {
+t.test('the files generated from the schema are up to date: npm run docs', async t => {
   const readShipped = (name: string) => readFileSync(resolveFromRoot(`config/${name}`), 'utf8')
   t.equal(readShipped('clinigate.schema.json'), JSON.stringify(buildEditorSchema(), null, 2) + '\n')
   t.equal(readShipped('default.json'), JSON.stringify(buildDefaultFile(), null, 2) + '\n')
@@ -369,7 +378,7 @@ t.test(
     )
     t.strictSame(listWarnings({ datastores: { test: { url: one }, live: { url: 'http://fhir.example.org/live' } } }), [])
     t.strictSame(listWarnings({}), [])
-    const importing = { datastores: { live: { url: one, import: 'own' } } }
+    const importing = { datastores: { live: { url: one, import: 'native' } } }
     t.match(listWarnings(importing), [{ datastores: ['live'], message: /bulk\.importUrl is not set/ }])
     const bulk = { importUrl: 'http://gateway-1.internal:8080' }
     t.strictSame(listWarnings({ ...importing, bulk }), [])

@@ -18,12 +18,12 @@ const digits = fc.stringMatching(/^\d{1,18}$/)
 const integerPart = fc.oneof(fc.constant('0'), fc.stringMatching(/^[1-9]\d{0,20}$/))
 const exponent = fc.stringMatching(/^[eE][+-]?\d{1,2}$/)
 
-/** Every form that a number may have in a JSON text. */
+/** Every form of a number in a JSON text. */
 const numberText = fc
   .tuple(fc.constantFrom('', '-'), integerPart, fc.option(digits, { nil: '' }), fc.option(exponent, { nil: '' }))
   .map(([sign, integer, fraction, exponent]) => sign + integer + (fraction && `.${fraction}`) + exponent)
 
-/** Text with everything that has a meaning in JSON, brackets and numbers included. */
+/** Text with every character that has a meaning in JSON, brackets and numbers included. */
 const text = fc.oneof(
   fc.string({ unit: 'grapheme' }),
   fc.constantFrom('"', '\\', '\\"', '[1.10,', '{"a":1e5}', '}', ':', '1.10', '\u2028', '\n')
@@ -45,7 +45,7 @@ const jsonText = fc.letrec<{ value: string }>(tie => ({
   )
 })).value
 
-t.test('every number comes back with its own text, from clients and from datastores', async () => {
+t.test('every number is returned with its own text, from clients and from datastores', async () => {
   fc.assert(fc.property(numberText, number => {
     const alone = [number, `[${number}]`, `[0,\n${number}\t]`]
     const inObject = [
@@ -61,12 +61,12 @@ t.test('every number comes back with its own text, from clients and from datasto
   }), { numRuns: 3000, seed: 1 })
 })
 
-t.test('every value is what the engine reads, its numbers aside', async () => {
+t.test('every value is parsed as by the engine, except numbers', async () => {
   fc.assert(fc.property(jsonText, body => {
     const printed = JSON.stringify(JSON.parse(body))
     for (const read of [parseText, parseStored]) {
       const value = read(body)
-      // Printing and reading again keeps all, and with plain numbers it is the engine's own value.
+      // Printing and parsing again preserves everything, and with plain numbers it is the engine's own value.
       if (printJson(read(printJson(value))) !== printJson(value)) return false
       if (JSON.stringify(toPlainNumbers(value)) !== printed) return false
     }
@@ -74,7 +74,7 @@ t.test('every value is what the engine reads, its numbers aside', async () => {
   }), { numRuns: 1500, seed: 1 })
 })
 
-t.test('what is not JSON is refused with the place of the first mistake, and nothing of its text', async t => {
+t.test('invalid JSON is rejected with the position of the first mistake, and nothing of its text', async t => {
   const getReason = (text: string): string => {
     try {
       parseText(text)
@@ -97,7 +97,7 @@ t.test('what is not JSON is refused with the place of the first mistake, and not
   }
 })
 
-t.test('what is not JSON for the engine is refused', async () => {
+t.test('text that is no JSON for the engine is rejected', async () => {
   fc.assert(
     fc.property(
       jsonText,
@@ -126,7 +126,7 @@ t.test('what is not JSON for the engine is refused', async () => {
   )
 })
 
-t.test('numbers that JavaScript keeps are plain, the others know their text', async t => {
+t.test('numbers that JavaScript represents exactly are plain, the others have their text', async t => {
   t.strictSame(parseText('[1, -5, 0.1, 36.6, 123456789012345]'), [1, -5, 0.1, 36.6, 123456789012345])
   for (const number of [
     '1.10',
@@ -165,7 +165,7 @@ function requireRejected (t: Test, body: string | Uint8Array, reason: RegExp, na
   )
 }
 
-t.test('a name that stands twice in one object is refused, however it is written', async t => {
+t.test('a name that occurs twice in one object is rejected, however it is written', async t => {
   for (const body of [
     '{"a":1,"a":2}',
     '{"a":1,"a":1}',
@@ -185,7 +185,7 @@ t.test('a name that stands twice in one object is refused, however it is written
   )
 })
 
-t.test(`nesting stops at ${maxDepth} levels; brackets in text are no levels`, async t => {
+t.test(`nesting stops at ${maxDepth} levels; brackets in text do not count`, async t => {
   const nestArrays = (depth: number): string => '['.repeat(depth) + ']'.repeat(depth)
   t.doesNotThrow(() => parseText(nestArrays(maxDepth)))
   requireRejected(t, nestArrays(maxDepth + 1), /deeper/)
@@ -193,7 +193,7 @@ t.test(`nesting stops at ${maxDepth} levels; brackets in text are no levels`, as
   t.equal(parseText(JSON.stringify('[{'.repeat(1000))), '[{'.repeat(1000))
 })
 
-t.test('poison is refused in names and in texts', async t => {
+t.test('dangerous names and characters are rejected in names and in texts', async t => {
   for (const body of ['{"__proto__":{"a":1}}', '[{"\\u005f_proto__":1}]']) requireRejected(t, body, /__proto__/)
   for (const body of ['"\\u0000"', '{"a":["x\\u0000"]}', '{"\\u0000":1}']) requireRejected(t, body, /U\+0000/)
   for (const body of ['"\\ud800"', '{"a":"\\udc00\\ud800"}', '{"\\ud83d":1}']) requireRejected(t, body, /surrogate/)
@@ -208,7 +208,7 @@ t.test('bytes that are not UTF-8 and a byte order mark are refused', async t => 
   requireRejected(t, '\ufeff{}', /byte order mark/)
 })
 
-t.test('what other parsers forgive is refused', async t => {
+t.test('text that other parsers tolerate is rejected', async t => {
   for (const body of [
     '',
     ' ',
@@ -239,7 +239,7 @@ t.test('what other parsers forgive is refused', async t => {
   }
 })
 
-t.test('a reason never repeats what was sent', async t => {
+t.test('a reason never repeats the input', async t => {
   for (const body of [
     '{"secret":1,"secret":2}',
     '{"secret"',
@@ -252,7 +252,7 @@ t.test('a reason never repeats what was sent', async t => {
 })
 
 t.test(
-  'what is replaced is replaced wherever it stands, by the name of the member that holds it, and the rest is the same object',
+  'mapJson replaces a value wherever it occurs, by the name of its member, and preserves all other objects',
   async t => {
     const unchanged = { reference: 'Patient/1', text: 'Patient/1' }
     const exact = new ExactNumber('1.10')

@@ -16,7 +16,7 @@ const pages = files.filter(file => file.endsWith('.md'))
 /** What readers of the pages make. */
 const made = new Set(['src/mappings/resources/flags.ts', 'docker/secrets'])
 
-t.test('every link of a page to another one of the project leads there, and to a heading that is on it', async t => {
+t.test('every link of a page to another one of the project leads there, and to an existing heading', async t => {
   t.ok(pages.includes('README.md'))
   const dead = pages.flatMap(page =>
     linksOf(page)
@@ -26,7 +26,7 @@ t.test('every link of a page to another one of the project leads there, and to a
   t.strictSame(dead, [])
 })
 
-t.test('every file or folder that a page names is there', async t => {
+t.test('every file or folder that a page names exists', async t => {
   const known = [...files, ...new Set(files.map(dirname))]
   const named = pages.flatMap(page => listPaths(page).map(path => ({ page, path })))
   t.ok(named.length > 100)
@@ -34,7 +34,7 @@ t.test('every file or folder that a page names is there', async t => {
   t.strictSame(missing.map(({ page, path }) => `${page}: ${path}`), [])
 })
 
-t.test('a package holds what its pages link to, and of the build nothing without a source', async t => {
+t.test('a package holds the files that its pages link to, and of the build nothing without a source', async t => {
   const packed = listPackedFiles()
   const missing = packed.filter(file => file.endsWith('.md')).flatMap(page => linksOf(page)
     .map(link => link.split('#')[0]!)
@@ -50,7 +50,7 @@ t.test('a package holds what its pages link to, and of the build nothing without
   t.strictSame(built.filter(file => !hasSource(file)), [])
 })
 
-/** What `npm pack` would take of what is built. */
+/** The files that `npm pack` would include. */
 function listPackedFiles (): string[] {
   const output = execFileSync('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], {
     cwd: root,
@@ -74,8 +74,8 @@ function linksOf (page: string): string[] {
 }
 
 /**
- * What a page names in backticks: a path below a folder of the project, up to the first `*`, or the path of a source,
- * or its end.
+ * The paths that a page names in backticks: a path below a folder of the project, up to the first `*`, or the path of a
+ * source, or its end.
  */
 function listPaths (page: string): string[] {
   const text = readFileSync(join(root, page), 'utf8').replace(/^```[^]*?^```/gm, '')

@@ -5,7 +5,7 @@ import { BackgroundTask } from '../src/time/background-task.js'
 import { waitUntil } from './harness/until.js'
 
 t.test(
-  'what has failed is left alone for twice as long each time, up to a bound; many processes do not come back in step',
+  'after failures the pause doubles each time, up to a maximum; many processes do not retry in step',
   async t => {
     const bounds = { firstMs: 100, maxMs: 5_000 }
     t.strictSame(
@@ -22,7 +22,7 @@ t.test(
   }
 )
 
-t.test('turns follow each other with the pause that each asks for, one at a time', async t => {
+t.test('turns run one at a time, each after the pause that the one before returned', async t => {
   let [turns, atOnce, maxAtOnce] = [0, 0, 0]
   const loop = new BackgroundTask(async () => {
     maxAtOnce = Math.max(maxAtOnce, ++atOnce)
@@ -52,7 +52,7 @@ t.test('a wake cuts the pause short; one that comes during a turn is not lost', 
   await loop.stop()
 })
 
-t.test('stopping tells the turn to leave, waits for it, and lets none follow, at whatever moment', async t => {
+t.test('stopping aborts the turn, waits for it, and starts no other, at whatever moment', async t => {
   let [turns, hasLeft] = [0, false]
   const inTurn = new BackgroundTask(async stopping => {
     turns++

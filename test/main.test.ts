@@ -8,7 +8,7 @@ import t, { type Test } from 'tap'
 import { buildMain, getProcessEnvironment } from './harness/built.js'
 import { listDataFiles } from './harness/data-files.js'
 
-// As `npm start` does, since compiling in the process would take longer than all the rest.
+// Like `npm start`, since compiling in the process would take longer than all the rest.
 const built = dirname(buildMain())
 
 function createDataDirectory (t: Test): string {
@@ -46,7 +46,7 @@ function startFile (t: Test, file: string, environment: Record<string, string>, 
 
 const findKeys = (text: string) => text.match(/svc_(?:test|live)_\w+/g) ?? []
 
-t.test('the first start shows a test key and a live key that work at once, and no later one does', async t => {
+t.test('the first start prints a test key and a live key that work at once, and no later one does', async t => {
   const data = createDataDirectory(t)
   const first = start(t, { CLINIGATE_DATA: data })
   const address = await first.address()
@@ -88,7 +88,7 @@ t.test('the first start shows a test key and a live key that work at once, and n
   t.equal(await second.stop('SIGINT'), 0)
 })
 
-t.test('a process that is to end says so to load balancers first, and serves all that comes meanwhile', async t => {
+t.test('a process that is to end reports it to load balancers first, and serves all requests that arrive meanwhile', async t => {
   const process = start(t, { CLINIGATE_DATA: createDataDirectory(t), DRAIN_SECONDS: '600' })
   const address = await process.address()
   const fetchReady = () => fetch(`${address}/health/ready`)
@@ -109,7 +109,7 @@ t.test('a process that is to end says so to load balancers first, and serves all
   t.equal(await soon.stop(), 0, 'it ends by itself')
 })
 
-t.test('a bad configuration stops the start with every mistake, and 1', async t => {
+t.test('a bad configuration stops the start with every mistake, and ends with 1', async t => {
   const { output, ended } = start(t, {
     CLINIGATE_DATA: createDataDirectory(t),
     PORT: 'x',
@@ -122,7 +122,7 @@ t.test('a bad configuration stops the start with every mistake, and 1', async t 
   t.equal(output.out, '')
 })
 
-t.test('a port that is taken stops the start with what to do, and 1', async t => {
+t.test('a port that is in use stops the start with what to do, and ends with 1', async t => {
   const taken = createServer().listen(0, '127.0.0.1')
   await once(taken, 'listening')
   t.after(() => taken.close())
@@ -189,7 +189,7 @@ t.test('clinigate start is the same start, in every role', async t => {
   t.match(wrong.output.err, /all, gateway, control/)
 })
 
-t.test('what it understands is told, and what it does not is refused', async t => {
+t.test('--help and --version print the usage and version, and unknown options are rejected', async t => {
   const run = async (...args: string[]) => {
     const { output, ended } = start(t, {}, ...args)
     return { code: await ended, ...output }

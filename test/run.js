@@ -90,7 +90,7 @@ async function runTap ({ backend, files, node = process.execPath }) {
   // Below the root, where the packages are found.
   mkdirSync(join(root, '.tap'), { recursive: true })
   const built = mkdtempSync(join(root, '.tap', 'built-'))
-  // Whoever names a place for temporary files has a reason.
+  // A directory for temporary files that the environment names is used.
   const memory = process.env.TMPDIR === undefined ? makeMemoryFolder() : undefined
   try {
     const code = await runFiles(

@@ -1,4 +1,4 @@
-// google/fhir-gateway with all checks off, as a peer. Maven fetches it into `target` the first time.
+// google/fhir-gateway without its checks, as a peer. Maven fetches it into `target` the first time.
 import { generateKeyPairSync } from 'node:crypto'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
@@ -10,7 +10,7 @@ import { findFreePort, run, waitUntilUp } from '../processes.js'
 const program = { folder: import.meta.dirname, name: 'google/fhir-gateway', megabytes: 70 }
 const target = join(program.folder, 'target')
 
-/** Every request is allowed before its token is looked at. */
+/** Every request is allowed before its token is read. */
 const toAllowedQuery = path => ({ path, queryParams: {}, allowExtraParams: true, allowUnauthenticatedRequests: true })
 const queries = { entries: ['', 'Patient/ANY_VALUE', 'Observation/ANY_VALUE'].map(toAllowedQuery) }
 

@@ -88,6 +88,8 @@ export function toTransportError (error: Error & { readonly code?: string }): Tr
   return new TransportError(why, !unsent.has(code), error)
 }
 
+const createTimeoutError = (): Error => new Error('the time limit of this request has passed')
+
 class Collector implements Dispatcher.DispatchHandler {
   timer: NodeJS.Timeout | undefined
   #controller: Dispatcher.DispatchController | undefined
@@ -105,14 +107,13 @@ class Collector implements Dispatcher.DispatchHandler {
   /** Gives up, whether the request was sent or is still waiting for a connection. */
   expire (): void {
     this.#expired = true
-    const timeoutError = new Error('the time limit of this request has passed')
-    if (this.#controller === undefined) this.#fail('timeout', timeoutError)
-    else this.#controller.abort(timeoutError)
+    if (this.#controller === undefined) this.#fail('timeout', createTimeoutError())
+    else this.#controller.abort(createTimeoutError())
   }
 
   onRequestStart (controller: Dispatcher.DispatchController): void {
     this.#controller = controller
-    if (this.#expired) controller.abort(new Error('the client disconnected'))
+    if (this.#expired) controller.abort(createTimeoutError())
   }
 
   onResponseStart (_: Dispatcher.DispatchController, status: number, headers: Headers): void {

@@ -8,7 +8,7 @@ import type { Upstream } from './upstream.js'
 /** The measurement of one exchange with a datastore. It contains nothing of path, headers or body. */
 export interface Exchange {
   readonly datastore: string
-  readonly way: 'sent' | 'streamed' | 'carried'
+  readonly mode: 'sent' | 'streamed' | 'proxied'
   readonly method: string
   /** `refused` is a 4xx that the guard reads. */
   readonly outcome: 'ok' | 'refused' | 'error' | 'timeout' | 'unavailable'
@@ -27,7 +27,10 @@ interface TracedExchange {
 /** Starts an exchange with a datastore within the current trace. */
 export type BeginExchange = (datastore: string, method: string) => TracedExchange
 
-/** Who learns of each exchange: its measurement when it has ended, and its trace; each absent where there is none. */
+/**
+ * The observers of each exchange: of its measurement when it has ended, and of its trace; each absent where there is
+ * none.
+ */
 export interface Observers {
   readonly onExchange?: (exchange: Exchange) => void
   readonly beginExchange?: BeginExchange
@@ -41,7 +44,7 @@ interface OpenExchange {
   readonly end: (result: { readonly status?: number, readonly failure?: unknown }) => void
 }
 
-type Begin = (way: Exchange['way'], method: string) => OpenExchange
+type Begin = (mode: Exchange['mode'], method: string) => OpenExchange
 
 /** The same datastore, with each exchange measured and traced, for those of the observers that there are. */
 export function observeBackend (backend: Backend, observers: Observers): Backend {
@@ -61,7 +64,7 @@ export function observeBackend (backend: Backend, observers: Observers): Backend
 }
 
 function createExchangeStarter (datastore: string, { onExchange, beginExchange }: Observers): Begin {
-  return (way, method) => {
+  return (mode, method) => {
     const began = performance.now()
     const trace = beginExchange?.(datastore, method)
     return {
@@ -69,7 +72,7 @@ function createExchangeStarter (datastore: string, { onExchange, beginExchange }
       end: ({ status, failure }) => {
         trace?.end(status, status === undefined ? toFailureCode(failure) : undefined)
         const outcome = status === undefined ? toFailureOutcome(failure) : toOutcome(status)
-        onExchange?.({ datastore, way, method, outcome, ms: performance.now() - began })
+        onExchange?.({ datastore, mode, method, outcome, ms: performance.now() - began })
       }
     }
   }
@@ -89,7 +92,7 @@ function observeUpstream (upstream: Upstream, begin: Begin): Upstream {
   return {
     ...upstream,
     request: (options, upstreamResponse) => {
-      const { traceparent, end } = begin('carried', String(options.method))
+      const { traceparent, end } = begin('proxied', String(options.method))
       upstream.request(withTrace(options, traceparent), (error, response) => {
         end(error === null
           ? { status: response.statusCode }

@@ -27,7 +27,7 @@ export class RelativeReferences {
     return mayRefer(text, this.#host) ? text.replace(this.#absolute, '$1') : text
   }
 
-  /** Whether {@link relativize} would change nothing; false as well where that takes long to tell. */
+  /** Whether {@link relativize} would change nothing; false also where the check would take long. */
   hasOnlyRelativeReferences (json: Buffer): boolean {
     return !jsonBytes.mayHaveMember(json, memberName, this.#base)
   }

@@ -4,7 +4,7 @@ import type { BackendRequest, BackendStream, StreamRequest } from './backend.js'
 import { toTransportError } from './exchange.js'
 import { toTransportFailure, checkStatus } from './failures.js'
 
-/** A streaming request in both forms: as the caller made it, and as it is sent. */
+/** A streaming request in both forms: as the caller made it, and as the backend receives it. */
 interface Streaming extends Pick<StreamRequest, 'accept' | 'signal'> {
   readonly request: BackendRequest
   readonly rebuilt: Dispatcher.DispatchOptions

@@ -35,7 +35,7 @@ export async function openAuditLog (
   parts: AuditLogParts,
   closers: Disposables
 ): Promise<OpenAuditLog | undefined> {
-  const { file, fileBytes, isRequired, namesShown, auditEvents } = config.auditLog
+  const { file, fileBytes, isRequired, logsSearchResultIds, auditEvents } = config.auditLog
   const { log } = parts
   if (file === undefined) return undefined
   ensureDirectory(dirname(file))
@@ -54,7 +54,7 @@ export async function openAuditLog (
           ))
     )
   return {
-    accounts: { add, isFailing: () => opened.isFailing, isRequired, namesShown },
+    accounts: { add, isFailing: () => opened.isFailing, isRequired, logsSearchResultIds },
     counts: () => opened.counts,
     ...(events && {
       eventCounts: () => events.counts,
@@ -118,7 +118,7 @@ export function withJobAudit (
   }
 }
 
-interface Ended { readonly time: string, readonly records: number, readonly error: unknown }
+interface JobEnd { readonly time: string, readonly records: number, readonly error: unknown }
 
 function toJobAuditEntry (
   kind: JobKind,
@@ -130,7 +130,7 @@ function toJobAuditEntry (
     },
     signal
   }: JobContext,
-  { time, records, error }: Ended
+  { time, records, error }: JobEnd
 ): AuditEntry {
   const failure = error === undefined || signal.aborted ? undefined : toFailure(error)
   const type = request.kind === 'export' ? request.types.join(',') : request.type

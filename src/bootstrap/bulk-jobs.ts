@@ -51,7 +51,7 @@ export interface Bulk extends Omit<BulkParts, 'link' | 'metrics' | 'audit'> {
   readonly spool: Spool
 }
 
-/** Who does exports, and the routes that are theirs. */
+/** The runner of exports, and their routes. */
 interface ExportParts {
   readonly doJob: JobHandler
   readonly routes: readonly FastifyPluginAsync[]
@@ -96,7 +96,7 @@ export function createExportParts ({ jobs, spool, openTenantContext, url, now, l
   }
 }
 
-/** Who does imports, and the routes that are theirs. */
+/** The runner of imports, and their routes. */
 interface ImportParts {
   readonly doJob: JobHandler
   readonly routes: readonly FastifyPluginAsync[]
@@ -164,7 +164,7 @@ function createNativeImports (
     options: {
       nativePartsFor: (owner, requestContext) => {
         const context = openTenantContext(owner, requestContext)
-        return datastores[context.backend.name]?.import === 'own' ? { store: createNativeImport(context), offers } : undefined
+        return datastores[context.backend.name]?.import === 'native' ? { store: createNativeImport(context), offers } : undefined
       }
     },
     routes: [scope => importFileRoute(scope, offers)]

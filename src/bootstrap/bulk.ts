@@ -47,7 +47,7 @@ type OpenBulkParts = BulkParts & { readonly thread?: JobThread | undefined }
 export function openBulk (
   config: Config, { audit, thread, ...parts }: OpenBulkParts, closers: Disposables
 ): OpenBulk {
-  const { bulk: { jobsAtOnce, jobsPerOrganization }, control } = config
+  const { bulk: { maxConcurrentJobs, jobsPerOrganization }, control } = config
   const { link: { jobs }, keys, url, now, log } = parts
   const spool = openSpool(config)
   const listeners: JobListeners = {}
@@ -67,7 +67,7 @@ export function openBulk (
       doJob,
       startJob: thread?.startJob,
       gateway: getGatewayName(control),
-      jobsAtOnce,
+      maxConcurrentJobs,
       jobsPerOrganization,
       isRevoked: keys.isRevoked,
       log

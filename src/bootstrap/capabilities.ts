@@ -77,14 +77,12 @@ const timeoutMs = 2_000
 /** How long a result is cached, so that a datastore that does not state its capabilities is not requested each time. */
 const refreshMs = 10_000
 
-type Known = ReadonlyArray<Capabilities | undefined>
+type StatedCapabilities = ReadonlyArray<Capabilities | undefined>
 
-/**
- * What all of these datastores offer, by their capabilities; one that states none is assumed to offer all.
- */
+/** The common capabilities of all of these datastores; one that states none is assumed to have all. */
 export function cacheCommonCapabilities (backends: readonly Backend[], now: () => Date): () => Promise<Offered> {
   let last: { readonly requestedAt: number, readonly offered: Promise<Offered> } | undefined
-  let known: Known = []
+  let known: StatedCapabilities = []
   let offered = offersAll
   const fetchOffered = async (): Promise<Offered> => {
     const stated = await Promise.all(backends.map(fetchCapabilities))
@@ -109,7 +107,7 @@ async function fetchCapabilities (backend: Backend): Promise<Capabilities | unde
   return capabilities
 }
 
-function intersectCapabilities (known: Known): Offered {
+function intersectCapabilities (known: StatedCapabilities): Offered {
   const isOfferedByAll = (isOffered: (capabilities: Capabilities) => boolean): boolean =>
     known.every(capabilities => capabilities === undefined || isOffered(capabilities))
   return {

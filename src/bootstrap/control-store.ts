@@ -22,7 +22,7 @@ export async function openDatabase (
   )
 }
 
-/** What gateways reach of a control database. */
+/** The part of a control database that gateways use. */
 export function toLinkedStore (store: ControlStore): LinkedStore {
   return {
     feed: createInProcessChangeFeed(store),

@@ -114,7 +114,7 @@ export async function openDatastores (config: Config,
   }
 }
 
-/** Organizations whose client for a shared datastore is cached; the share of an evicted one is counted all the same. */
+/** Organizations whose client for a shared datastore is cached; the share of an evicted one is still counted. */
 const maxTenantBackends = 1_000
 
 /**

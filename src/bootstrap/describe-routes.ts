@@ -13,7 +13,7 @@ import { importRoute } from '../jobs/import/routes.js'
 import { jobRoutes } from '../jobs/job-routes.js'
 import { usageRoute } from '../limits/usage-route.js'
 
-/** What the handlers of routes need, which are not called here. */
+/** Replaces the dependencies of the routes' handlers, which are not called here. */
 const unused = new Proxy({}, {
   get: (_, name) => { throw new Error(`${String(name)} is needed by a route that is described only`) }
 }) as never

@@ -13,10 +13,10 @@ import { BatchSender } from '../control-plane/outbox/sender.js'
 import { BackgroundTask } from '../time/background-task.js'
 import type { Disposables } from './parts.js'
 
-/** The event log of a gateway, as it is sent to its control plane. */
+/** The event log of a gateway, which is sent to its control plane. */
 export interface OpenEvents {
   readonly recorderOf: EventLog['createRecorder']
-  /** Begins to find out what became of changes without an outcome. Call it once datastores can be reached. */
+  /** Starts to determine the outcome of changes without one. Call it once datastores can be reached. */
   readonly resolveWith: (findCreated: FindMade) => void
   readonly check: () => EventsCheck
   /** The number of events written since the start, and those the control plane took. */
@@ -50,7 +50,7 @@ interface EventsParts {
   readonly log: FastifyBaseLogger
 }
 
-/** Opens the log in the data directory, whatever state that is in, and sends it from now on. */
+/** Opens the log in the data directory, in any state, and sends it from now on. */
 export async function openEvents (
   { dataDirectory, events: { maxBytes } }: Config,
   { link, now, log }: EventsParts,
@@ -92,7 +92,7 @@ export async function openEvents (
   }
 }
 
-/** Sends what is written, from now on. */
+/** Sends the recorded events from now on. */
 function sendEvents (
   eventLog: EventLog,
   { link, log }: Omit<EventsParts, 'now'>,

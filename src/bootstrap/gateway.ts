@@ -51,7 +51,7 @@ export interface GatewayServices {
   readonly sandboxes: readonly string[]
 }
 
-/** What a gateway is opened with. */
+/** The parts needed to open a gateway. */
 interface GatewayParts extends ServiceParts {
   readonly link: ControlPlaneClient
   /** The configuration of all processes, whose data directory has the control database. */
@@ -102,7 +102,7 @@ export async function openGatewaySide (
 /** The requests with an Idempotency-Key: those of all gateways where they share Redis, otherwise of this one. */
 async function openIdempotencyStore (
   { dataDirectory }: Config,
-  { shared, now, member }: Pick<Opened, 'shared'> & Pick<ServiceParts, 'now' | 'member'>
+  { shared, now, member }: Pick<GatewaySide, 'shared'> & Pick<ServiceParts, 'now' | 'member'>
 ): Promise<IdempotencyStore> {
   const storage = shared
     ? new SharedRequests(shared)
@@ -112,7 +112,7 @@ async function openIdempotencyStore (
 }
 
 /** The parts that {@link openGatewaySide} opens for the pipeline. */
-interface Opened {
+interface GatewaySide {
   readonly datastores: OpenDatastores
   readonly keys: OpenKeys
   readonly usage: OpenUsage
@@ -127,7 +127,7 @@ interface Opened {
 }
 
 function toGatewayOptions (
-  config: Config, { log, now, version, metrics, traces, member }: ServiceParts, opened: Opened
+  config: Config, { log, now, version, metrics, traces, member }: ServiceParts, opened: GatewaySide
 ): GatewayOptions {
   const { datastores, keys, usage, shared, audit, bulk, checks } = opened
   const readiness = new Readiness()
@@ -160,7 +160,7 @@ function toGatewayOptions (
   }
 }
 
-/** What limits requests: this process, or all of those that serve with it. */
+/** The limiters of requests: those of this process, or of all processes that serve with it. */
 function createLimiters (
   { limits: { inFlightPerOrganization: permits } }: Config, member: ProcessMember | undefined
 ): Pick<GatewayOptions, 'concurrency' | 'counter' | 'attemptCounter'> {
@@ -173,7 +173,7 @@ function createLimiters (
 }
 
 function buildGatewayRoutes (
-  config: Config, now: () => Date, { storeFor, keyedRequests, url, bulk, usage, link }: Opened
+  config: Config, now: () => Date, { storeFor, keyedRequests, url, bulk, usage, link }: GatewaySide
 ): Pick<GatewayOptions, 'fhir' | 'fhirOptions' | 'routes'> {
   const fhirOptions = {
     storeFor, keyedRequests, url, exports: bulk.exports, bodyBytes: config.limits.bundleBytes
@@ -240,7 +240,7 @@ function filterOfferedMappings (mappings: readonly Mapping[], { hasType, hasPara
     }))
 }
 
-/** Who looks on at each request, as far as anybody does. */
+/** The observers of each request; undefined for those that are not configured. */
 function toObservers ({
   metrics,
   traces,

@@ -24,7 +24,7 @@ interface RequestContext {
   readonly form?: RecordForm
 }
 
-/** The parts of a context; `onIncident` and `onDifferences` receive what is logged, too. */
+/** The parts of a context; `onIncident` and `onDifferences` also receive the content of the log entries. */
 interface TenantContextParts {
   readonly url: string
   readonly now: () => Date
@@ -77,7 +77,7 @@ export function createTenantContextOpener (
   })
 }
 
-/** What is written down of an owner, who may be a caller with much more. */
+/** The recorded fields of an owner; the caller that is passed may have many more. */
 function toChangeOwner ({ tenantId, mode, plan, datastore }: ChangeOwner): ChangeOwner {
   return { tenantId, mode, plan, ...datastore !== undefined && { datastore } }
 }
@@ -90,7 +90,7 @@ export function createGuardedStoreOpener (
     tenantGuard(openTenantContext(caller, { id, log, waiting, accesses, form }))
 }
 
-/** What a key with limits may read; nothing for one without. */
+/** The types that a key with limits may read; empty for a key without limits. */
 function toTypeAccess (scopes: readonly Scope[] | undefined, form: RecordForm): { readonly access?: TypeAccess } {
   if (scopes === undefined || !isLimited(scopes, 'read')) return {}
   const isPermitted = (effect: Effect, type: string): boolean =>

@@ -29,15 +29,19 @@ export function toShare (config: Config, { number, of }: Numbered): Config {
   return {
     ...config,
     limits: { ...limits, connections: Math.ceil(limits.connections / of) },
-    bulk: { ...bulk, jobsAtOnce: Math.floor(bulk.jobsAtOnce / of) + (number <= bulk.jobsAtOnce % of ? 1 : 0) },
+    bulk: {
+      ...bulk,
+      maxConcurrentJobs:
+        Math.floor(bulk.maxConcurrentJobs / of) + (number <= bulk.maxConcurrentJobs % of ? 1 : 0)
+    },
     control: number === 1 ? control : { ...control, gatewayName: `${getGatewayName(control)}-${number}` },
     auditLog: number === 1 || file === undefined ? auditLog : { ...auditLog, file: `${file}.process-${number}` }
   }
 }
 
 /**
- * The same for the gateway of the process, whose data directory is its own, but for what clients may ask any process
- * for: the files of bulk jobs, and cursors.
+ * The same for the gateway of the process, whose data directory is its own, except for data that clients may request
+ * from any process: the files of bulk jobs, and cursors.
  */
 export function toOwnDirectory (config: Config, { number }: Pick<Numbered, 'number'>): Config {
   return withDirectory(config, getProcessDirectory(config.dataDirectory, number))

@@ -14,7 +14,7 @@ import { explainStartupError, withListenRemedy } from './startup-errors.js'
 import { joinProcesses, type ProcessMember } from './processes/member.js'
 import { version } from './version.js'
 
-/** How long requests in progress may still take when the process is asked to end. */
+/** How long requests in progress may still take when the process receives the signal to end. */
 const graceMs = 25_000
 
 /** The command-line options of a start, in place of the variables. */
@@ -31,7 +31,8 @@ interface StartContext {
 }
 
 /**
- * Starts the service and lets it run until the process is asked to end. The log goes to standard error as JSON lines.
+ * Starts the service and runs it until the process receives the signal to end. The log goes to standard error as JSON
+ * lines.
  * @throws {Error} whose message explains the failure to a person
  */
 export async function startProcess (
@@ -73,7 +74,9 @@ async function run (environment: NodeJS.ProcessEnv, out: StartContext['out']): P
 type RunParts = Pick<StartContext, 'environment'> & { readonly now: () => Date, readonly log: Logger }
 type Logger = FastifyBaseLogger
 
-/** Serves until the process is asked to end, by a signal or, where it is one of several, by the first of them. */
+/**
+ * Serves until the process is to end: by a signal or, where it is one of several, by a message from the first of them.
+ */
 async function serve (
   service: Service,
   config: Config,
@@ -140,7 +143,7 @@ async function runProcesses (config: Config, parts: RunParts): Promise<void> {
   try {
     await group.started
   } catch {
-    // The process that failed has said why.
+    // The process that failed has logged the reason.
     await group.stop(timeoutMs)
     process.exit(1)
   }

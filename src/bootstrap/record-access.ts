@@ -13,7 +13,10 @@ import { getOwnUrl } from './own-config.js'
 import type { Disposables, ServiceParts } from './parts.js'
 import { openUsage, type OpenUsage } from './usage.js'
 
-/** By what requests and jobs reach the records of organizations, and what counts and records their accesses. */
+/**
+ * The parts with which requests and jobs reach the records of organizations, and those that count and record their
+ * accesses.
+ */
 interface RecordAccess {
   readonly keys: OpenKeys
   readonly datastores: OpenDatastores
@@ -24,7 +27,7 @@ interface RecordAccess {
   readonly audit: OpenAuditLog | undefined
   readonly ownership: ReturnType<typeof createOwnershipCache>
   readonly openTenantContext: OpenTenantContext
-  /** Finds out what became of a change without an outcome. */
+  /** Determines the outcome of a change without one. */
   readonly findIntended: FindMade
 }
 

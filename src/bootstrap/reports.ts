@@ -58,7 +58,7 @@ export function openReports (
     log,
     report: async stopping => {
       const known = await statuses()
-      // The copy is looked at last, so that the report is of the present moment.
+      // The copy is checked last, so that the report is current.
       await link.report(
         { ...identity, position: keys.position(), checks: { keys: keys.check().status, ...known } },
         stopping

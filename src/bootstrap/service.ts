@@ -52,10 +52,10 @@ export async function openService (ofAll: Config, parts: ServiceParts): Promise<
   }
 }
 
-type Opened = Omit<Service, 'close'>
+type OpenedService = Omit<Service, 'close'>
 
 const roles: Readonly<
-  Record<Config['role'], (config: Config, parts: ServiceParts, closers: Disposables) => Promise<Opened>>
+  Record<Config['role'], (config: Config, parts: ServiceParts, closers: Disposables) => Promise<OpenedService>>
 > = {
   all: async (config, parts, closers) => {
     const control = await openControl(config, parts, closers)
@@ -101,7 +101,7 @@ const roles: Readonly<
 async function openWithRemoteControlPlane (
   build: typeof buildGateway,
   ...[config, parts, closers]: Parameters<typeof roles[Config['role']]>
-): Promise<Opened> {
+): Promise<OpenedService> {
   const { openRemoteControl } = await import('./remote-control.js')
   const link = closers.add(openRemoteControl(config, parts))
   const { options, sandboxes } = await openGateway(config, { ...parts, link }, closers)

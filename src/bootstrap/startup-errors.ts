@@ -34,7 +34,7 @@ class ListenError extends Error {}
 
 /**
  * The result of listening on the configured host and port.
- * @throws {ListenError} that names the setting, as far as it is one of these
+ * @throws {ListenError} that names the setting, for errors that have a remedy here; other errors are thrown unchanged
  */
 export async function withListenRemedy<T> (listening: Promise<T>): Promise<T> {
   return await listening.catch((error: unknown) => {

@@ -1,7 +1,7 @@
 import type { Config } from '../config/schema.js'
 import type { ControlStore } from '../control-plane/store/store.js'
 
-/** What the first start of a control plane creates, with its secrets, which are shown only once. */
+/** The entities that the first start of a control plane creates, with their secrets, which are shown only once. */
 interface FirstRun {
   /** The first operator of the dashboard, where people sign in with passwords stored here. */
   readonly operator?: { readonly email: string, readonly password: string }

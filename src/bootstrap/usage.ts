@@ -9,7 +9,7 @@ import { linesPerBatch } from '../limits/usage.js'
 import { BatchSender } from '../control-plane/outbox/sender.js'
 import type { ControlPlaneClient } from '../control-plane/sync/link.js'
 
-/** The usage ledger of a gateway, as it is sent to its control plane. */
+/** The usage ledger of a gateway, which is sent to its control plane. */
 export interface OpenUsage {
   readonly count: CountUsage
   readonly months: MonthlyUsage
@@ -28,7 +28,7 @@ interface UsageCheck extends Check {
 /** Sending that fails so often, for about a minute, is worth a look. */
 const noticedFailures = 7
 
-/** Opens the ledger in the data directory, whatever state that is in, and sends it from now on. */
+/** Opens the ledger in the data directory, in any state, and sends it from now on. */
 export async function openUsage (
   { dataDirectory }: Config,
   {

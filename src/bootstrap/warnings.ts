@@ -13,7 +13,7 @@ export function warnAboutConfig (config: Config, log: { warn (fields: object, me
     )
   }
   const fetching = Object.entries(config.datastores)
-    .filter(([, datastore]) => datastore.import === 'own')
+    .filter(([, datastore]) => datastore.import === 'native')
     .map(([name]) => name)
   const reason = config.bulk.importUrl === undefined
     ? 'bulk.importUrl is not set'

@@ -3,10 +3,10 @@ import type { Page, RequestOptions } from './resource-client.js'
 import { pause } from './retry.js'
 import type { Send } from './send.js'
 
-/** An export or import: how far it is, and what became of it. */
+/** An export or import: its progress and its result. */
 export type BulkJob = components['schemas']['BulkJob']
 
-/** What is exported. */
+/** The records and options of an export. */
 export type ExportDraft = components['schemas']['BulkExport']
 
 export interface WaitOptions extends RequestOptions {

@@ -3,7 +3,9 @@ import type { components } from './openapi.js'
 /** One thing to correct; `expression` names the fields. */
 export type Issue = components['schemas']['Issue']
 
-/** The gateway's codes, and what goes wrong before it: no answer at all, and an answer that is not the gateway's. */
+/**
+ * The gateway's codes, and two for failures before it: no response at all, and a response that is not the gateway's.
+ */
 export type ErrorCode = components['schemas']['Failure']['code'] | 'NETWORK_ERROR' | 'UNEXPECTED_ANSWER'
 
 /** The records that refer to one that cannot be deleted, in an order in which they can be. */
@@ -20,13 +22,13 @@ interface Details {
 
 /** A request that did not succeed, in the words of the gateway. */
 export class ClinigateError extends Error {
-  /** The HTTP status; 0 when there was no answer. */
+  /** The HTTP status; 0 when there was no response. */
   readonly status: number
-  /** For the log, and to ask about this request. */
+  /** For the log, and for questions to the operator about this request. */
   readonly requestId: string | undefined
-  /** What to correct in the request, field by field. */
+  /** The faults to correct in the request, field by field. */
   readonly issues: readonly Issue[]
-  /** What keeps a record from being deleted; undefined for any other error. */
+  /** The records that prevent the deletion of a record; undefined for any other error. */
   readonly details: Referrers | undefined
   /** Seconds after which the same request may succeed, where the gateway knows. */
   readonly retryAfter: number | undefined
@@ -46,7 +48,7 @@ export class ClinigateError extends Error {
   }
 }
 
-/** The error that an answer tells of. A proxy in between may have answered in place of the gateway. */
+/** The error that a response reports. A proxy in between may have responded in place of the gateway. */
 export function toClinigateError (response: Response, body: unknown): ClinigateError {
   const facts = {
     status: response.status,

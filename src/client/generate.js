@@ -1,8 +1,7 @@
 /**
- * Writes what the client knows of the API from the declarations that `npm run build` has just compiled: `openapi.ts`
- * and
- * `resource-paths.ts`. Neither is kept in the repository; the first line of the types tells of which document they
- * are.
+ * Generates the client's types of the API from the declarations that `npm run build` has just compiled: `openapi.ts`
+ * and `resource-paths.ts`. Neither is in the repository; the first line of the types has the hash of their OpenAPI
+ * document.
  */
 import { createHash } from 'node:crypto'
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'

@@ -17,7 +17,7 @@ interface Searching<Q> { readonly parameters: { readonly query?: Q } }
 export type RecordOf<N extends ResourceName> = Group<N>['post'] extends { responses: { 201: Json<{ data: infer T }> } }
   ? T
   : never
-/** What creates a record. */
+/** The body that creates a record. */
 export type CreateOf<N extends ResourceName> = Group<N>['post'] extends { requestBody: Json<infer T> } ? T : never
 /** A merge (RFC 7396) on a record, or a JSON Patch (RFC 6902) on its simple form. */
 export type UpdateOf<N extends ResourceName> = One<N> extends { patch: { requestBody: Json<infer T> } } ? T : never
@@ -34,7 +34,7 @@ type ReadQuery<N extends ResourceName> = One<N> extends { get: Searching<infer Q
 /** The resources whose records can come along with one. */
 export type IncludeOf<N extends ResourceName> =
   ReadQuery<N> extends { include?: Array<infer I> } ? I & keyof ReadResponse<N> & string : never
-/** A record with the lists that were asked for; `incomplete` names those that do not hold everything. */
+/** A record with the requested lists; `incomplete` names those that do not hold everything. */
 export type WithIncludes<N extends ResourceName, I extends IncludeOf<N>> = [I] extends [never]
   ? RecordOf<N>
   : RecordOf<N> & Required<Pick<ReadResponse<N>, I>> & { incomplete?: string[] }
@@ -49,7 +49,7 @@ export interface Page<T> {
   readonly hasMore: boolean
 }
 
-/** What any request may be told. */
+/** The options of every request. */
 export interface RequestOptions { readonly signal?: AbortSignal | undefined }
 
 export interface ReadOptions<I> extends RequestOptions {
@@ -94,7 +94,7 @@ export class ResourceClient<N extends ResourceName> {
     })
   }
 
-  /** One record, and those that refer to it where `include` asks for them. */
+  /** One record, and the records that refer to it if `include` requests them. */
   read<const I extends IncludeOf<N> = never>(
     id: string,
     { signal, include }: ReadOptions<I> = {}
@@ -108,7 +108,8 @@ export class ResourceClient<N extends ResourceName> {
   }
 
   /**
-   * All records that match, page by page as they are asked for: `for await (const patient of client.patients.all())`.
+   * All records that match; each page is requested when it is needed:
+   * `for await (const patient of client.patients.all())`.
    */
   async * all (
     query: SearchOf<N> = {} as SearchOf<N>,
@@ -138,7 +139,7 @@ export class ResourceClient<N extends ResourceName> {
     return this.#send({ method: 'PATCH', path: `${this.#path}/{id}`, ids: { id }, body: changes, headers, signal })
   }
 
-  /** Deletes a record. After a failure without an answer it is not known whether that was done, and not tried again. */
+  /** Deletes a record. After a failure without a response the outcome is unknown, and the delete is not retried. */
   async delete (id: string, { signal, ifMatch }: VersionOptions = {}): Promise<void> {
     await this.#send({ method: 'DELETE', path: `${this.#path}/{id}`, ids: { id }, headers: toIfMatchHeader(ifMatch), signal })
   }

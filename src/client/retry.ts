@@ -9,7 +9,7 @@ export interface RetryOptions {
    * ten seconds. Default 250.
    */
   readonly firstPauseMs?: number
-  /** No pause is longer; when the gateway asks for a longer one, the request fails. Default 20,000. */
+  /** No pause is longer; when the gateway requests a longer one, the request fails. Default 20,000. */
   readonly maxPauseMs?: number
   /** How long one attempt may take. Default 90,000. */
   readonly timeoutMs?: number
@@ -64,8 +64,8 @@ export async function attemptRepeatedly<T> (options: Attempts<T>): Promise<T> {
 }
 
 /**
- * Sends a request until it is answered for good. After a failure without a response, and after a passing one, only
- * those requests are sent again that do nothing, or that do it once, as with an Idempotency-Key.
+ * Sends a request until its response is final. After a failure without a response, and after a temporary one, only
+ * requests are retried that change nothing, or that are performed once, as with an Idempotency-Key.
  */
 export function withRetry (
   fetch: typeof globalThis.fetch,

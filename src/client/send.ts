@@ -41,7 +41,7 @@ export interface ConnectionOptions {
   readonly fetch?: typeof globalThis.fetch | undefined
 }
 
-/** The typed layer: requests of a document, each sent until it is answered for good. */
+/** The typed layer: requests of a document, each sent until its response is final. */
 export function connect<Paths extends {}> (
   { url, headers, retry, fetch = globalThis.fetch }: ConnectionOptions
 ): FetchClient<Paths> {
@@ -50,13 +50,13 @@ export function connect<Paths extends {}> (
     headers,
     fetch: withRetry(fetch, retry),
     querySerializer: query => printQuery(query as Query),
-    // The headers would go along to wherever a response leads.
+    // A redirect would send the headers on to its target.
     redirect: 'error'
   })
 }
 
 /** One request of the thin layer; `path` is one of the document's, with `{name}` for ids. */
-interface Sent {
+interface DocumentRequest {
   readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
   readonly path: string
   readonly ids?: Readonly<Record<string, string>>
@@ -67,11 +67,10 @@ interface Sent {
 }
 
 /** Resolves with the `data` of the response. */
-export type Send = <T>(sent: Sent) => Promise<T>
+export type Send = <T>(sent: DocumentRequest) => Promise<T>
 
 /**
- * The transport of the thin layer over the typed one: responses are unwrapped, and whatever goes wrong is a
- * ClinigateError.
+ * The transport of the thin layer over the typed one: responses are unwrapped, and every failure is a ClinigateError.
  */
 export function createSender<Paths extends {}> (http: FetchClient<Paths>): Send {
   // Which path it is, and so what it takes, only the resource knows.
@@ -80,7 +79,7 @@ export function createSender<Paths extends {}> (http: FetchClient<Paths>): Send 
     path: string,
     init: object
   ) => Promise<{ data?: string; error?: unknown; response: Response }>
-  return async <T>({ method, path, ids = {}, query = {}, headers = {}, body, signal }: Sent): Promise<T> => {
+  return async <T>({ method, path, ids = {}, query = {}, headers = {}, body, signal }: DocumentRequest): Promise<T> => {
     Object.values(ids).forEach(requireId)
     const { data: text, error, response } = await request(method, path, {
       params: { path: ids, query },

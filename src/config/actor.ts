@@ -1,13 +1,13 @@
 /**
- * What a person or program may do on the control plane, the mightiest first: operators everything, admins everything of
- * their organization, viewers see it.
+ * The roles of a person or program in the control plane, the most powerful first: operators may do everything, admins
+ * everything in their organization, viewers may read it.
  */
 export const roles = ['operator', 'admin', 'viewer'] as const
 export type Role = typeof roles[number]
 
 /**
- * Who acts on the control plane; `name` is what the audit trail says, such as `member:ann@example.org (mem-…)` or
- * `cli:root`.
+ * The actor of a change in the control plane; `name` is its name in the audit trail, such as `member:ann@example.org
+ * (mem-…)` or `cli:root`.
  */
 export type Actor =
   | { readonly name: string, readonly role: 'operator' }

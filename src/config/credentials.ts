@@ -67,10 +67,10 @@ type EntraIdentity =
 
 type Auth = DatastoreConfig['auth']
 
-/** A datastore as far as its credentials need it. */
+/** The settings of a datastore that its credentials need. */
 type Authenticated = Pick<DatastoreConfig, 'auth' | 'url' | 'clientCertFile'>
 
-/** Reads the secrets that `auth` points at, or says what is wrong with the settings. */
+/** Reads the secrets that `auth` points at, or returns the error in the settings. */
 export function readCredentials (datastore: Authenticated, environment: Environment): Credentials | ConfigError {
   const { auth } = datastore
   const needless = listUnexpectedSettings(auth)

@@ -6,7 +6,10 @@ import { readConnection } from './datastore-connection.js'
 import type { Environment } from './environment.js'
 import type { FormError } from './schema-errors.js'
 
-/** What holds across settings, or of what they name. It is asked only where all that it reads has its form. */
+/**
+ * A condition across settings, or on the files and variables that they name. It is checked only where all settings that
+ * it reads are valid.
+ */
 interface Rule {
   readonly reads: readonly string[]
   /** A sentence for each mistake, which begins with the setting and repeats no value. */
@@ -17,7 +20,7 @@ const rules: readonly Rule[] = [
   { reads: ['cursor.secretFile'], find: checkCursor },
   { reads: ['webhooks.secretFile', 'webhooks.privateNetworks'], find: checkWebhooks },
   { reads: ['auditLog.auditEvents', 'auditLog.file'], find: checkAuditLog },
-  { reads: ['role', 'control.url', 'control.gatewayTokenFile', 'bulk.jobsAtOnce'], find: checkRole },
+  { reads: ['role', 'control.url', 'control.gatewayTokenFile', 'bulk.maxConcurrentJobs'], find: checkRole },
   { reads: ['role', 'processes', 'datastores', 'routing', 'bulk.importUrl'], find: checkProcesses },
   { reads: ['role', 'control.databaseUrlFile'], find: checkDatabaseUrl },
   { reads: ['limits.redisUrlFile'], find: checkRedisUrl },
@@ -29,8 +32,8 @@ const rules: readonly Rule[] = [
 ]
 
 /**
- * What breaks a rule among the settings that have their form: a mistake of one setting hides none of others.
- * @param found the settings that have not
+ * The violations of rules among the valid settings: an error in one setting hides none in others.
+ * @param found the errors of the invalid settings
  */
 export function checkCrossFields (config: Config, environment: Environment, found: readonly FormError[]): string[] {
   const hasForm = (setting: string) => !found.some(({ path }) => isWithin(path, setting) || isWithin(setting, path))
@@ -41,7 +44,7 @@ export function checkCrossFields (config: Config, environment: Environment, foun
         .filter(name => hasForm(`datastores.${name}`))
         .flatMap(name => checkDatastore(name, config, environment))
       : []),
-    // A name is there, whatever is wrong with what it names.
+    // A name is present even if its value is invalid.
     ...(hasDatastores && hasForm('routing') ? checkRouting(config) : []),
     ...rules.filter(({ reads }) => reads.every(hasForm)).flatMap(({ find }) => find(config, environment))
   ]
@@ -105,11 +108,11 @@ function checkRole (config: Config, environment: Environment): string[] {
     ...(readGatewayToken(config, environment) === undefined
       ? [`control.gatewayTokenFile (or CLINIGATE_GATEWAY_TOKEN): is required for the role ${role}`]
       : []),
-    ...(role === 'worker' && bulk.jobsAtOnce === 0 ? ['bulk.jobsAtOnce: with 0 the role worker would do nothing'] : [])
+    ...(role === 'worker' && bulk.maxConcurrentJobs === 0 ? ['bulk.maxConcurrentJobs: with 0 the role worker would do nothing'] : [])
   ]
 }
 
-/** What several processes cannot do together. */
+/** The settings that several processes cannot have together. */
 function checkProcesses ({ role, processes, datastores, routing: { test, live }, bulk }: Config): string[] {
   if (processes === 1) return []
   return [

@@ -10,7 +10,7 @@ export interface ClientCertificate {
   readonly key: string
 }
 
-/** What a connection to a datastore needs besides its address, secrets included: pass it on, never log it. */
+/** The parts of a connection to a datastore besides its address, secrets included: pass it on, never log it. */
 export interface DatastoreConnection {
   readonly credentials: Credentials
   readonly ca: string | undefined
@@ -20,7 +20,7 @@ export interface DatastoreConnection {
 }
 
 /**
- * Reads all files and variables that the settings of a datastore point at, or lists what is wrong, beginning with the
+ * Reads all files and variables that the settings of a datastore point at, or lists the errors, each beginning with the
  * setting below the datastore.
  */
 export function readConnection (
@@ -94,8 +94,9 @@ function readHeaders (
 }
 
 /**
- * Names that say who asks, where, what is sent and what is done: the connection's own (RFC 9110, section 7.6.1), those
- * that the gateway sends, and those by which a server does something else than it was asked.
+ * Names of headers that state the client, the target, the content or the operation: the connection's own (RFC 9110,
+ * section 7.6.1), those that the gateway sends, and those by which a server performs another operation than the
+ * requested one.
  */
 function isReserved (name: string): boolean {
   return (

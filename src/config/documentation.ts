@@ -48,7 +48,7 @@ export function buildEditorSchema (): unknown {
   }
 }
 
-/** A configuration file that says nothing but the defaults. */
+/** A configuration file that contains only the defaults. */
 export function buildDefaultFile (): unknown {
   return { $schema: './clinigate.schema.json', ...buildDefaults(configSchema as PropertySchema) as object }
 }

@@ -3,10 +3,10 @@ import { configSchema } from './schema.js'
 /** Variables as the process got them; an empty one counts as absent, as compose files pass it. */
 export type Environment = Readonly<Record<string, string | undefined>>
 
-/** Where a setting stands in the tree, e.g. `['limits', 'bodyBytes']`. */
+/** The path of a setting in the tree, e.g. `['limits', 'bodyBytes']`. */
 type SettingPath = readonly string[]
 
-/** A setting and its annotations, for all who walk the schema: the loader, the documentation. */
+/** A setting and its annotations, for the loader and the documentation, which traverse the schema. */
 export interface Setting {
   readonly path: SettingPath
   readonly schema: PropertySchema
@@ -43,7 +43,9 @@ export function listSettings (
 
 const settings = listSettings()
 
-/** What `clinigate bulk` reads: it is no setting, and may be there when the service or another command starts. */
+/**
+ * The variables of `clinigate bulk`: they are no settings, and may be set when the service or another command starts.
+ */
 const variablesOfBulk = ['CLINIGATE_API_KEY', 'CLINIGATE_URL']
 
 /** The variables that this program reads, with `CLINIGATE_CONFIG`, which names the file. */

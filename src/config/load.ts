@@ -109,7 +109,7 @@ function findSimilarVariable (name: string, environment: Environment): string | 
 }
 
 /**
- * Node's own switch. Libraries would go by it that are not told to verify certificates all the same, as those of
+ * Node's own switch. Libraries that are not explicitly configured to verify certificates follow it, such as those of
  * PostgreSQL and Redis.
  */
 function checkTlsVerification ({ NODE_TLS_REJECT_UNAUTHORIZED: switched }: Environment): string[] {

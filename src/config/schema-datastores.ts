@@ -1,4 +1,4 @@
-/** Settings of the FHIR servers, and of which of them serves whom. */
+/** The settings of the FHIR servers, and which organizations each of them serves. */
 import { Type } from 'typebox'
 
 const optionalFile = (description: string, example: string) =>
@@ -144,11 +144,11 @@ export const datastore = Type.Object(
       { default: {} }
     ),
     auth: datastoreAuth,
-    import: Type.Enum(['transactions', 'own'], {
+    import: Type.Enum(['transactions', 'native'], {
       description:
-        "How bulk imports write to this server: with transactions, or (`own`), for new records, with the server's native `$import`, which fetches them from `bulk.importUrl`. With `events.enabled` it is transactions, since a native import gives no events",
+        "How bulk imports write to this server: with transactions, or (`native`), for new records, with the server's native `$import`, which fetches them from `bulk.importUrl`. With `events.enabled` it is transactions, since a native import gives no events",
       default: 'transactions',
-      examples: ['own']
+      examples: ['native']
     }),
     connectTimeoutMs: Type.Integer({
       description: 'Maximum wait for a connection',

@@ -4,13 +4,12 @@ import type { TSchema } from 'typebox'
 import { createAjv } from '../envelope/checked-input.js'
 import { formatDidYouMean, findNearest } from '../envelope/nearest.js'
 
-/** A setting that has not its form, by its path joined with `.`, and what is wrong. */
+/** An invalid setting, by its path joined with `.`, and the error. */
 export interface FormError { readonly path: string, readonly sentence: string }
 
 /**
- * Fills in the defaults and lists what is wrong, a sentence each that begins with the setting, or with the variable
- * that set it.
- * No sentence repeats a value.
+ * Fills in the defaults and lists the errors, each a sentence that begins with the setting, or with the variable that
+ * set it. No sentence repeats a value.
  */
 export function validateSettings (
   schema: TSchema,
@@ -34,9 +33,9 @@ export function validateSettings (
 
 const ajv = createAjv({
   allErrors: true, useDefaults: true, formats: { 'base-url': isBaseUrl, addresses: isAddresses }
-}).addVocabulary(['env', 'urlEnv', 'secretEnv', 'unit'])
+}).addVocabulary(['env', 'urlEnv', 'secretEnv', 'unit', 'formerName'])
 
-/** An http or https URL that paths can be put after; a password in it would stand in logs. */
+/** An http or https URL to which paths can be appended; a password in it would appear in logs. */
 function isBaseUrl (text: string): boolean {
   if (!URL.canParse(text)) return false
   const url = new URL(text)
@@ -68,8 +67,12 @@ const messages: Readonly<Record<string, (params: Record<string, unknown>) => str
 }
 
 function formatUnknownSetting ({ params, parentSchema }: ErrorObject, path: string): string {
-  const meant = findNearest(params.additionalProperty, Object.keys(parentSchema?.properties ?? {}))
-  return `${join(path, params.additionalProperty)}: no such setting${formatDidYouMean(meant && join(path, meant))}`
+  const name: string = params.additionalProperty
+  const known: Readonly<Record<string, { readonly formerName?: string }>> = parentSchema?.properties ?? {}
+  const renamed = Object.keys(known).find(key => known[key]!.formerName === name)
+  if (renamed !== undefined) return `${join(path, name)}: is called ${join(path, renamed)} now`
+  const meant = findNearest(name, Object.keys(known))
+  return `${join(path, name)}: no such setting${formatDidYouMean(meant && join(path, meant))}`
 }
 
 function join (path: string, name: string): string {

@@ -11,7 +11,8 @@ export const bulk = Type.Object(
         examples: ['/mnt/clinigate-bulk']
       })
     ),
-    jobsAtOnce: Type.Integer({
+    maxConcurrentJobs: Type.Integer({
+      formerName: 'jobsAtOnce',
       description: 'Maximum bulk jobs that this process runs concurrently; others wait. 0: none, where workers run them',
       minimum: 0,
       maximum: 100,
@@ -145,7 +146,8 @@ export const auditLog = Type.Object(
       default: true,
       examples: [false]
     }),
-    namesShown: Type.Boolean({
+    logsSearchResultIds: Type.Boolean({
+      formerName: 'namesShown',
       description: 'Log the id of every record that a search returned, not only their number',
       default: false,
       examples: [true]

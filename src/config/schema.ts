@@ -222,7 +222,7 @@ export const plansSchema = Type.Record(
 /** A value of which nothing may be changed, at any depth. */
 export type DeepReadonly<T> = T extends object ? { readonly [K in keyof T]: DeepReadonly<T[K]> } : T
 
-/** What an organization may use. */
+/** The limits of an organization. */
 export type Plan = Plans[string]
 
 /** All plans by name. */

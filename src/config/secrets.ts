@@ -15,10 +15,10 @@ export interface Secret {
   readonly file?: string
 }
 
-/** What is wrong with a setting: a sentence that repeats no value. */
+/** The error in a setting: a sentence that does not repeat the value. */
 export interface ConfigError { readonly error: string }
 
-/** Reads a secret from where `<name>Env` or `<name>File` points, or says what is wrong. */
+/** Reads a secret from where `<name>Env` or `<name>File` points, or returns the error. */
 export function readSecret (
   name: string,
   { variable, file }: { readonly variable: string | undefined; readonly file: string | undefined },

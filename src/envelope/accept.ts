@@ -19,7 +19,7 @@ export const earlierNames: readonly string[] = Object.values(otherNames).flat()
 export const fhirVersions: readonly string[] = ['4.0', '4.0.0', '4.0.1']
 
 /**
- * The media type that a name stands for, without its parameters.
+ * The media type of a name, without its parameters.
  * @param header a media type, such as that of a body; in any case
  */
 export function toMediaType (header: string): string {
@@ -36,7 +36,7 @@ const listForms = (type: string): readonly string[] =>
     fhirVersions.map(version => `${name}; charset=utf-8; fhirVersion=${version}`)
   )
 
-/** What is known of a route's types: the forms of each, and the type that an Accept header prefers, or '' for none. */
+/** The types of a route: the forms of each, and the type that an Accept header prefers, or '' for none. */
 interface Negotiation {
   readonly forms: ReadonlyMap<string, string>
   /** Clients send the same few headers again and again, and to negotiate takes as long as half of the pipeline. */

@@ -203,7 +203,7 @@ export interface Referrer {
   readonly path?: string
 }
 
-/** What keeps a record from being deleted. */
+/** The records that prevent the deletion of a record. */
 export interface Referrers {
   /** In an order in which they can be deleted. */
   readonly referrers: readonly Referrer[]
@@ -212,7 +212,7 @@ export interface Referrers {
 }
 
 export interface FailureDetails {
-  /** What to do, instead of the catalog's remedy. Never contains a value that was sent or stored. */
+  /** The remedy, instead of the catalog's. Never contains a value that was sent or stored. */
   readonly message?: string
   /** When to try again. The header Retry-After has this number, and the message ends with it. */
   readonly retryAfterSeconds?: number | undefined
@@ -281,7 +281,7 @@ const moreIssues: Issue = {
   diagnostics: `Only the first ${maxListedIssues} issues are listed. Correct them and send the request again to see the others.`
 }
 
-/** What to do about a path with an empty segment, such as `/v1/patients/`. */
+/** The remedy for a path with an empty segment, such as `/v1/patients/`. */
 export const slashError =
   'The path has a slash too many. Send it without a slash at its end and without two slashes in a row.'
 

@@ -193,7 +193,7 @@ function copyFrom (draft: Draft, pointer: string): DetachedValue {
   return { value, list: holder, origin: origin && { ...origin, how: 'copied' } }
 }
 
-/** Counts in the draft what is copied, and the lists of the copy have the origins of those that are copied. */
+/** Counts copied characters in the draft, and gives the lists of a copy the origins of the copied lists. */
 function trackCopying (draft: Draft): Copying {
   const { lists } = draft
   return {
@@ -256,7 +256,7 @@ interface Copying {
   noteList? (copy: readonly unknown[], list: readonly unknown[]): void
 }
 
-/** A copy that shares nothing that can be changed, its characters counted as they are copied. */
+/** A deep copy that shares no mutable part; its characters are counted while they are copied. */
 function copyDeep (value: unknown, count: Copying = { copied: -Infinity }, depth = 1): unknown {
   count.copied += typeof value === 'string' ? value.length + 2 : 1
   requireApplicable(count.copied <= maxCopied)
@@ -291,7 +291,7 @@ function isDeeper (value: unknown, max: number): boolean {
   return isHolder(value) && (max === 0 || Object.values(value).some(item => isDeeper(item, max - 1)))
 }
 
-/** Whether a patch tests stored values: it fails where a value differs, and so tells what is stored. */
+/** Whether a patch tests stored values: it fails where a value differs, and so reveals the stored one. */
 export function hasTest (patch: unknown): boolean {
   return Array.isArray(patch) && patch.some(operation => (operation as { readonly op?: unknown } | null)?.op === 'test')
 }

@@ -1,7 +1,7 @@
 import { distance } from 'fastest-levenshtein'
 
 /**
- * The known name that is most like a misspelt one. Undefined if none is similar, or none is within `mostEdits`
+ * The known name that is most similar to a misspelt one; undefined if none is similar, or none is within `maxEdits`
  * single-character edits.
  */
 export function findNearest (name: string, known: readonly string[], maxEdits = Infinity): string | undefined {
@@ -15,14 +15,14 @@ export function findNearest (name: string, known: readonly string[], maxEdits = 
 }
 
 /**
- * The end of a message about an unknown name: suggests the {@link findNearest} known name, or else is `otherwise`. It
- * never contains the unknown name, which may be a value or a secret.
+ * The end of a message about an unknown name: suggests the known name that {@link findNearest} returns, or else is
+ * `otherwise`. It never contains the unknown name, which may be a value or a secret.
  */
 export function formatSuggestion (name: string, known: readonly string[], otherwise = ''): string {
   return formatDidYouMean(findNearest(name, known), otherwise)
 }
 
-/** The {@link formatSuggestion} of a name that the caller has chosen. */
+/** The same end of a message for a known name that the caller has found; `otherwise` if it is undefined. */
 export function formatDidYouMean (meant: string | undefined, otherwise = ''): string {
   return meant === undefined ? otherwise : `; did you mean ${meant}?`
 }

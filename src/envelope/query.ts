@@ -64,7 +64,7 @@ export function parseCount (text: string): PageSize {
   return { count: maxCount, warnings: [{ ...fieldIssue('count', message), severity: 'warning' }] }
 }
 
-/** What to do about a value that {@link startsWithSpace}. */
+/** The remedy for a value that {@link startsWithSpace}. */
 export const spaceError = 'begins with a space. In a URL + is a space: write a plus sign as %2B, and leave out a space'
 
 /**

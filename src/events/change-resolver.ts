@@ -3,7 +3,7 @@ import { BackgroundTask } from '../time/background-task.js'
 import type { FoundChanges, Intent } from './intent.js'
 import type { EventLog } from './log.js'
 
-/** Asks the datastore which changes of an intent were made. @throws {Failure} if it does not say */
+/** Finds out from the datastore which changes of an intent were made. @throws {Failure} if it can't be determined */
 export type FindMade = (intent: Intent) => Promise<FoundChanges>
 
 interface ResolverParts {
@@ -15,12 +15,12 @@ interface ResolverParts {
   readonly settleMs?: number
 }
 
-/** Intents that are looked at in one turn. */
+/** The maximum number of intents that are resolved in one turn. */
 const maxAtOnce = 50
 const idleMs = 1_000
 const retryMs = 5_000
 
-/** Concludes the intents whose outcome is unknown, after a crash or without a response, by asking the datastore. */
+/** Concludes the intents whose outcome is unknown, after a crash or without a response, by queries to the datastore. */
 export class ChangeResolver {
   readonly #parts: Required<ResolverParts>
   readonly #task: BackgroundTask
@@ -76,5 +76,5 @@ export class ChangeResolver {
   }
 }
 
-/** Events of so long before an intent are looked at: more than clocks differ. */
+/** Events of so long before an intent are searched: more than clocks differ. */
 const settleWindowMs = 600_000

@@ -5,11 +5,11 @@ import { idPattern, typePattern } from '../fhir/names.js'
 import { batchHead, type NumberedBatch, type SendBatch } from '../control-plane/outbox/batch.js'
 import { idSchema } from '../keys/random-text.js'
 
-/** What happened to a record. */
+/** The kinds of changes of a record. */
 export const changes = ['created', 'updated', 'deleted'] as const
 export type ChangeKind = typeof changes[number]
 
-/** What an operator can do where a gateway writes no events. */
+/** The remedy where a gateway writes no events. */
 export const howToSwitchOn = 'The operator can set events.enabled.'
 
 /** The maximum number of events in a batch, which is then about 700 kB as JSON. */
@@ -45,7 +45,7 @@ const eventMembers = {
 const strict = { additionalProperties: false }
 const event = Type.Object(eventMembers, strict)
 
-/** A change of a record that a client was told of. It has ids only: nothing clinical. */
+/** A change of a record that was confirmed to a client. It has ids only, nothing clinical. */
 export type ChangeEvent = Readonly<Static<typeof event>>
 
 /** The schema of an {@link EventBatch} from another process. Unknown members are refused. */
@@ -71,9 +71,9 @@ export const storedEventSchema = Type.Object({
 }, strict)
 
 /**
- * A change of a record that a client was told of: created, updated or deleted, by whatever request. It has ids only,
- * nothing clinical. `id` is unique and stays the same in each repetition; `sequence` orders all events of the control
- * plane, with gaps, and never changes. `versionId` is null where the datastore reported none.
+ * A change of a record that was confirmed to a client: created, updated or deleted, by whatever request. It has ids
+ * only, nothing clinical. `id` is unique and stays the same in each repetition; `sequence` orders all events of the
+ * control plane, with gaps, and never changes. `versionId` is null where the datastore reported none.
  */
 export type StoredEvent = Readonly<Static<typeof storedEventSchema>>
 
@@ -119,7 +119,7 @@ export const presentedEventSchema = Type.Object({
 /** An event as clients see it in `GET /v1/events` and receivers of webhooks in the body. */
 export type PresentedEvent = DeepReadonly<Static<typeof presentedEventSchema>>
 
-/** What clients and receivers see of an event: neither its organization nor its position. */
+/** An event as clients and receivers see it: without its organization and its position. */
 export function presentEvent (event: StoredEvent): PresentedEvent {
   const { id, type, createdAt, resourceType, resourceId, versionId, requestId } = event
   const data = { resourceType, id: resourceId, ...versionId !== null && { versionId } }

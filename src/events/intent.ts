@@ -2,7 +2,7 @@ import type { ChangeKind } from './event.js'
 import type { Mode } from '../config/mode.js'
 
 /**
- * A change that the datastore is about to be asked for, with what is needed to find out afterwards whether it was made.
+ * A change that is about to be requested from the datastore, with the data to find out afterwards whether it was made.
  * Nothing clinical.
  */
 export interface PlannedChange {
@@ -23,7 +23,7 @@ export interface MadeChange {
   readonly version?: string | undefined
 }
 
-/** What the datastore says about an intent whose outcome is unknown. */
+/** The changes that the datastore has made of an intent whose outcome is unknown. */
 export interface FoundChanges {
   /** The changes of records with known ids, by their places; undefined for one that was not made or has no known id. */
   readonly named: ReadonlyArray<MadeChange | undefined>
@@ -39,7 +39,7 @@ export interface ChangeOwner {
   readonly datastore?: string
 }
 
-/** The changes of one request to a datastore, as they are written down before it is sent. */
+/** The changes of one request to a datastore, which are stored before it is sent. */
 export interface Intent {
   readonly owner: ChangeOwner
   readonly requestId: string
@@ -50,7 +50,7 @@ export interface Intent {
   readonly changes: readonly PlannedChange[]
 }
 
-/** What became of an intent. Each is called once. */
+/** Reports the outcome of an intent. One of them is called, once. */
 export interface OpenChange {
   /**
    * The changes that were made, by the place of each among the planned ones; undefined for one that changed nothing.
@@ -59,7 +59,7 @@ export interface OpenChange {
   readonly made: (changes: ReadonlyArray<MadeChange | undefined>) => Promise<void>
   /** The datastore refused it: nothing was changed. */
   readonly refused: () => void
-  /** It is unknown what became of it. The datastore is asked later. */
+  /** The outcome is unknown. The datastore is queried later. */
   readonly unknown: () => void
 }
 

@@ -36,9 +36,9 @@ interface AwaitedChanges { readonly left: Set<number>, readonly resolve: () => v
 const maxJournalBytes = 4 * 1_048_576
 
 /**
- * The events of one gateway on its disk: an intent before the datastore is asked for a change, and its events before
- * the client gets its response. Nothing is acknowledged without its event. An intent whose outcome is unknown is kept
- * until it is concluded.
+ * The events of one gateway on its disk: an intent is stored before the change is requested from the datastore, and its
+ * events before the client gets its response. Nothing is acknowledged without its event. An intent whose outcome is
+ * unknown is retained until it is concluded.
  */
 export class EventLog {
   readonly #options: EventLogOptions
@@ -46,11 +46,11 @@ export class EventLog {
   #journal: Journal | undefined
   /** Ids of intents that only the datastore can conclude. */
   readonly #unknown = new Set<number>()
-  /** Changes that are under way: it is not known yet what became of them, nor that this is unknown. */
+  /** Changes in progress: their outcome is not known yet, nor whether it will remain unknown. */
   readonly #inProgress = new Set<number>()
   readonly #awaited = new Set<AwaitedChanges>()
   #opened: Promise<Journal> | undefined
-  /** The size of the log when it was looked at, and of the journal then. */
+  /** The size of the log at its last check, and of the journal then. */
   #size = { log: 0, journal: 0 }
   #lastIntent = 0
   #isFailing = false
@@ -171,7 +171,7 @@ export class EventLog {
         try {
           this.#append(journal, formatConclusion(id, []))
         } catch {
-          // The datastore is asked once more, with the same result.
+          // The datastore is queried once more, with the same result.
           this.#unknown.add(id)
         }
       },
@@ -194,7 +194,7 @@ export class EventLog {
     this.#noteEvents(events)
   }
 
-  /** Notes that it is known what became of a change, or that this is unknown. */
+  /** Records that the outcome of a change is known, or will remain unknown for now. */
   #end (id: number): void {
     this.#inProgress.delete(id)
     for (const awaited of this.#awaited) {

@@ -5,7 +5,7 @@ export function escapeSearchValue (text: string): string {
   return text.replace(/[\\,|$]/g, '\\$&')
 }
 
-/** The text that an escaped one stands for. */
+/** The text without its escapes. */
 export function unescapeSearchValue (text: string): string {
   return text.replace(/\\([\\,|$])/g, '$1')
 }

@@ -14,7 +14,7 @@ interface Encryption {
   readonly key: Uint8Array | KeyObject
   /** Each key must encrypt with each nonce only once. */
   readonly nonce: Uint8Array
-  /** What is authenticated with it and not contained in it. */
+  /** Data that is authenticated with the content but not contained in it. */
   readonly associatedData?: Uint8Array
 }
 
@@ -27,7 +27,7 @@ export function encrypt ({ key, nonce, associatedData }: Encryption, plain: Uint
   return [bytes, cipher.getAuthTag()]
 }
 
-/** What was encrypted; undefined unless exactly this was, with this key, nonce and associated data. */
+/** The decrypted content; undefined unless exactly it was encrypted with this key, nonce and associated data. */
 export function decrypt ({ key, nonce, associatedData }: Encryption, sealed: Buffer): Buffer | undefined {
   if (nonce.length !== nonceBytes || sealed.length < tagBytes) return undefined
   const decipher = createDecipheriv(algorithm, key, nonce, { authTagLength: tagBytes })

@@ -21,7 +21,7 @@ function makeOne (path: string): void {
   try {
     mkdirSync(path, { mode: 0o700 })
   } catch (error) {
-    // Of those who make it at the same time, one does.
+    // Of several processes that create it at the same time, one succeeds.
     if (!isDirectory(path)) throw error
   }
 }

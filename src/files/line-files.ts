@@ -1,12 +1,12 @@
-/** What a file is that was sent as NDJSON but has no records on its lines, seen by its beginning. */
+/** Determines, by its beginning, the kind of a file that was sent as NDJSON but has no records on its lines. */
 
-/** As much as is looked at. */
+/** The maximum number of bytes that are examined. */
 const maxHead = 65_536
 const newline = 0x0A
 const byteOrderMark = Buffer.from([0xEF, 0xBB, 0xBF])
 
-/** How a reader takes a file. */
-interface Reading {
+/** The options of reading a file. */
+interface LineOptions {
   /** Whether one JSON value over several lines is a record, too. */
   readonly takesDocument?: boolean
   /** The error for a text such as "it is compressed with gzip; decompress it". */
@@ -16,7 +16,7 @@ interface Reading {
 /** The same chunks, once their beginning is known to be lines of records. @throws what `refuse` makes */
 export async function * requireLines<T extends Uint8Array> (
   chunks: AsyncIterable<T> | Iterable<T>,
-  { takesDocument = false, refuse }: Reading
+  { takesDocument = false, refuse }: LineOptions
 ): AsyncGenerator<T> {
   const held: T[] = []
   let head: Buffer | undefined = Buffer.alloc(0)

@@ -76,6 +76,6 @@ function restrictToOwner (file: string): void {
   try {
     chmodSync(file, ownerOnlyMode)
   } catch {
-    // It is not there, or is another user's, who decides.
+    // The file does not exist, or belongs to another user, who decides on its permissions.
   }
 }

@@ -16,7 +16,7 @@ export interface AccessAuditSink {
   /** Whether requests are refused while their accesses cannot be recorded. */
   readonly isRequired: boolean
   /** Whether the lines of searches name every record that was shown. */
-  readonly namesShown: boolean
+  readonly logsSearchResultIds: boolean
 }
 
 const retryAfterSeconds = 5
@@ -47,7 +47,7 @@ export const auditAccesses = fp<AuditAccessesOptions>(async (app, { accounts }) 
     if (accesses === undefined) return payload
     request.accesses = undefined
     const written = Promise.all(
-      toAuditEntries(reply, accesses, accounts.namesShown).map(entry => accounts.add(entry, request.caller))
+      toAuditEntries(reply, accesses, accounts.logsSearchResultIds).map(entry => accounts.add(entry, request.caller))
     )
     if (!accounts.isRequired) {
       written.catch(() => {})
@@ -72,7 +72,7 @@ function auditUnavailable (details: FailureDetails): Failure {
 function toAuditEntries (
   { request, statusCode: status }: FastifyReply,
   accesses: readonly Access[],
-  namesShown: boolean
+  logsSearchResultIds: boolean
 ): AuditEntry[] {
   const {
     caller: { tenantId, keyId, mode },
@@ -96,7 +96,7 @@ function toAuditEntries (
   const auditedAccesses = accesses.filter(({ kind, type, id }) => kind !== 'read' || !changed.has(`${type}/${id}`))
   return auditedAccesses.length === 0
     ? [toAuditEntry(audited)]
-    : auditedAccesses.map(access => toAuditEntry(audited, access, namesShown))
+    : auditedAccesses.map(access => toAuditEntry(audited, access, logsSearchResultIds))
 }
 
 declare module 'fastify' {
@@ -106,7 +106,7 @@ declare module 'fastify' {
   }
 }
 
-/** What the lines of one request have in common. */
+/** The common parts of the lines of one request. */
 interface AuditedRequest extends Pick<
   AuditEntry,
   'time' | 'requestId' | 'tenantId' | 'keyId' | 'mode' | 'route'
@@ -130,7 +130,7 @@ const actionsByMethod: Readonly<Record<string, AuditEntry['action']>> = {
 function toAuditEntry (
   { method, status, ...request }: AuditedRequest,
   access?: Access,
-  namesShown = false
+  logsSearchResultIds = false
 ): AuditEntry {
   if (access === undefined) {
     const isJob = request.route?.startsWith('/v1/bulk/') === true && method === 'POST'
@@ -145,7 +145,7 @@ function toAuditEntry (
     type,
     ...(id !== undefined && { id }),
     ...(isList && failure === undefined && { records: shown.length }),
-    ...(isList && namesShown && { shown }),
+    ...(isList && logsSearchResultIds && { shown }),
     outcome: toOutcomeCode(failure === undefined ? 200 : catalog[failure].status),
     ...(failure !== undefined && { code: failure })
   }

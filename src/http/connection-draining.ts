@@ -40,7 +40,7 @@ export const drainConnections = fp<{ readonly readiness: Readiness, readonly dra
       rejectStalledRequests(server, connections, draining)
     })
     app.addHook('onRequest', (_, reply, done) => {
-      if (readiness.isLeaving) reply.header('connection', 'close')
+      if (readiness.isShuttingDown) reply.header('connection', 'close')
       done()
     })
     app.addHook('onResponse', (_, __, done) => {

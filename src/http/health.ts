@@ -123,8 +123,8 @@ export async function runHealthChecks (checks: Checks): Promise<Readonly<Record<
 }
 
 /**
- * The same checks, run one at a time and every few seconds at most, since anyone may request the health; none takes
- * longer than a second.
+ * The same checks, run one at a time and every few seconds at most, since every client may request the health; none
+ * takes longer than a second.
  */
 export function cacheHealthChecks (checks: Checks, now: () => Date): Checks {
   return Object.fromEntries(Object.entries(checks).map(([name, check]) => [name, cacheHealthCheck(check, now)]))

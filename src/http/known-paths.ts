@@ -51,7 +51,7 @@ export class RouteTable {
     throw new Failure('METHOD_NOT_ALLOWED', { headers: { allow: [...allowed].sort().join(', ') } })
   }
 
-  /** What to do about a path without a route. It never contains a part of the path, which may be an id. */
+  /** The remedy for a path without a route. It never contains a part of the path, which may be an id. */
   #buildRemedy (path: string): string {
     if (this.#findMethods(withoutEmptySegments(path)).size > 0) return slashError
     const { closed } = this.#prefixes

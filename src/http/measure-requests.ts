@@ -43,7 +43,7 @@ export class BackendTimer {
     return this.#inFlight > 0 ? this.#ms + performance.now() - this.#since : this.#ms
   }
 
-  /** The response to what is sent; the time from before it is sent until the response is there counts. */
+  /** The result of `send`; the time from before the request is sent until the response arrives counts. */
   measure<T>(datastore: string, send: () => Promise<T>): Promise<T> {
     this.#datastore = datastore
     if (this.#inFlight++ === 0) this.#since = performance.now()

@@ -16,7 +16,7 @@ export interface MetadataOptions {
   readonly capabilityStatement: (offered: Offered) => unknown
   /** Of raw FHIR alone, where a FHIR client looks for it. */
   readonly fhirStatement: (offered: Offered) => unknown
-  /** What all shared datastores offer at present: the same object until it changes. */
+  /** The current common capabilities of all shared datastores: the same object until they change. */
   readonly offered: () => Promise<Offered>
 }
 

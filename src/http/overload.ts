@@ -14,7 +14,7 @@ interface OverloadLimits {
   readonly rssBytes: number | null
 }
 
-/** What {@link overload} needs. */
+/** The options of {@link overload}. */
 export interface OverloadOptions {
   readonly overload: OverloadLimits
   readonly readiness: Readiness

@@ -14,7 +14,7 @@ export function resolveRequestId ({ headers }: Pick<IncomingMessage, 'headers'>,
   return typeof sent === 'string' && validRequestId.test(sent) ? sent : newId()
 }
 
-/** What the HTTP server needs of its environment. */
+/** The dependencies of the HTTP server. */
 export interface ServerDependencies {
   readonly logger?: FastifyBaseLogger
   /**

@@ -35,7 +35,7 @@ export interface IdempotencyClaim extends AsyncDisposable {
   finish (result: Result): Promise<void>
 }
 
-/** What is stored of a request with an Idempotency-Key. */
+/** The stored facts of a request with an Idempotency-Key. */
 export interface StoredRequest {
   readonly firstSeenAt: Date
   readonly result?: Result

@@ -62,7 +62,7 @@ export class SharedRequests implements RequestStorage {
   }
 
   #renew (): void {
-    // A lease that could not be renewed ends by itself, and what needs it then fails.
+    // A lease that could not be renewed expires, and the operations that need it then fail.
     for (const [name, lease] of this.#leases) this.#run.renew(name, lease, []).catch(() => {})
   }
 }

@@ -87,7 +87,7 @@ export function isCancelled ({ aborted, reason }: AbortSignal): boolean {
   return aborted && reason instanceof JobInterrupted && ['cancelled', 'revoked'].includes(reason.why)
 }
 
-/** A failure that no retry can fix: it ends the job, whatever its cause. */
+/** A failure that no retry can fix: it ends the job. */
 export class PermanentFailure extends Failure {}
 
 /**

@@ -29,7 +29,7 @@ export function withJobMetrics (
       work.signal.throwIfAborted()
       workEnded({ kind, outcome: 'completed' })
     } catch (error) {
-      workEnded({ kind, outcome: work.signal.aborted ? 'left' : isFinal(error) ? 'failed' : 'trouble' })
+      workEnded({ kind, outcome: work.signal.aborted ? 'interrupted' : isFinal(error) ? 'failed' : 'error' })
       throw error
     }
   }

@@ -5,8 +5,8 @@ import type { Jobs } from './model/jobs.js'
 
 /**
  * Whether a key may know of a job of its organization: of an export if it may read all its types in its form, of an
- * import if it may write whatever the import's key could. A key without limits knows of every job; one that only writes
- * is refused an export by its scope.
+ * import if it may write everything that the import's key could. A key without limits knows of every job; one that only
+ * writes is refused an export by its scope.
  */
 function isOpen (scopes: readonly Scope[], { request, owner }: Job): boolean {
   const onlyWrites = !isLimited(scopes, 'write') && !may(scopes, 'read', 'any')

@@ -11,7 +11,7 @@ export interface RunnerParts extends Omit<JobStarterParts, 'jobs' | 'spool' | 'l
   readonly spool: Pick<Spool, 'getJobFiles' | 'deleteExcept' | 'storeId'>
   /** The name of this gateway, for people to read. */
   readonly gateway: string
-  readonly jobsAtOnce: number
+  readonly maxConcurrentJobs: number
   readonly jobsPerOrganization: number
   /** Runs jobs elsewhere; by default, they run in this thread. */
   readonly startJob?: StartJob | undefined
@@ -76,8 +76,8 @@ export class JobRunner {
 
   /** @returns how long to wait afterwards, in milliseconds */
   async #turn (stopping: AbortSignal): Promise<number> {
-    const { lookMs, jobsAtOnce, log } = this.#parts
-    if (this.#running.size >= jobsAtOnce) return lookMs
+    const { lookMs, maxConcurrentJobs, log } = this.#parts
+    if (this.#running.size >= maxConcurrentJobs) return lookMs
     try {
       const isTaken = await this.#take(stopping)
       if (this.#failures > 0) log.info('the job queue can be reached again')

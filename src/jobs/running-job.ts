@@ -121,7 +121,7 @@ export class RunningJob {
   async #save (change: JobChange): Promise<void> {
     const { signal } = this.#stopping
     const { jobs, leaseMs } = this.#parts
-    // The final progress of a cancelled job is saved all the same.
+    // The final progress of a cancelled job is saved, too.
     if (isCancelled(signal)) await jobs.save(this.#claimed.lease, change, leaseMs)
     for (let tries = 1; ; tries++) {
       signal.throwIfAborted()
@@ -140,7 +140,7 @@ export class RunningJob {
     const saved = await jobs.save(this.#claimed.lease, change, leaseMs)
     // The job store resets its count of failures in the same cases.
     if (change.progress !== undefined || change.checkpoint !== undefined) this.#failures = 0
-    if (saved === 'going on') return this.#extendLease(requestedAt)
+    if (saved === 'ok') return this.#extendLease(requestedAt)
     this.#interrupt(saved)
     this.#stopping.signal.throwIfAborted()
   }

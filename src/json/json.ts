@@ -51,10 +51,7 @@ export function parseStrict (body: Uint8Array, budget = new JsonBudget()): unkno
   return value
 }
 
-/**
- * Reads what a backend stored; the number text is kept, doubled keys are read as the engine reads them: the last
- * counts.
- */
+/** Reads JSON from a backend. Numbers retain their text; of duplicate names the last one counts, as in the engine. */
 export function parseStored (text: string): unknown {
   const mayHoldExact = text[0] !== '{' || exactNumberInObject.test(text)
   return mayHoldExact ? parseWithExactNumbers(text, scan(text).numbers) : JSON.parse(text)
@@ -79,9 +76,9 @@ export function toPlainNumbers<T> (value: T): T {
 }
 
 /**
- * The value with some of what is in it replaced, wherever it stands. Returns its argument when nothing changes.
- * @param replace gives what a value becomes, or the value itself to have what is in it looked at; `name` is that of the
- * member which holds it, lists aside
+ * The value with parts of it replaced, at any depth. Returns its argument when nothing changes.
+ * @param replace returns the new value, or the same value to continue inside it; `name` is that of the member which
+ * holds it, also through lists
  */
 export function mapJson<T> (value: T, replace: (item: unknown, name: string) => unknown, name = ''): T {
   const replaced = replace(value, name) as T
@@ -112,7 +109,7 @@ function mapMembers (members: Members, replace: (item: unknown, name: string) =>
     const item = mapJson(members[name], replace, name)
     if (item === members[name]) continue
     changed ??= { ...members }
-    // A text of JSON may name it, and what is only assigned would be no member.
+    // JSON may contain this name, and an assignment would not create a member.
     if (name === '__proto__') Object.defineProperty(changed, name, { value: item })
     else changed[name] = item
   }
@@ -120,8 +117,8 @@ function mapMembers (members: Members, replace: (item: unknown, name: string) =>
 }
 
 // Every number that the engine would print differently has one of these forms; the same inside a text only costs time.
-// The end of a number is searched for, and what is before it is looked at there: most digits are inside texts, where
-// such an end is rare.
+// The expression searches for the end of a number and then looks behind it: most digits are inside texts, where such an
+// end is rare.
 const exactNumberInObject =
   /\d\s*[,\]}](?<=[:[,]\s*(?:-?(?:\d+\.\d*0|\d+(?:\.\d+)?[eE][+-]?\d+|\d[\d.]{15,}|0\.0{6}\d*)|-0)\s*.)/
 
@@ -177,7 +174,7 @@ export function findSyntaxError (text: string): { readonly line: number, readonl
 const maxDigits = 400
 
 /**
- * Whether the text of a number stands for one that is too large, or too long without its exponent. HAPI writes numbers
+ * Whether the text of a number denotes one that is too large, or too long without its exponent. HAPI writes numbers
  * that way: `1e-1000000000` takes all its memory, and a record that holds it can't be read any more.
  */
 export function isOutOfRange (text: string): boolean {
@@ -187,7 +184,7 @@ export function isOutOfRange (text: string): boolean {
   return full.length + fraction.length + Math.abs(Number(exponent)) > maxDigits || !Number.isFinite(Number(text))
 }
 
-// Nobody outside knows it, so no text that was sent or stored begins with it.
+// The marker is unknown outside the process, so no text that was sent or stored begins with it.
 const marker = randomUUID()
 
 function parseWithExactNumbers (text: string, numbers: readonly ExactText[]): unknown {
@@ -243,7 +240,7 @@ function rejectUnsafeText (text: string): void {
   if (!text.isWellFormed()) throw new JsonSyntaxError('text contains half of a surrogate pair')
 }
 
-/** One level printed here, what is below it by the engine wherever it holds no such number. */
+/** Prints one level here; the engine prints the levels below that hold no such number. */
 function printExact (value: unknown): string {
   if (value instanceof ExactNumber) return value.text
   if (Array.isArray(value)) return `[${value.map(item => printJson(item ?? null)).join(',')}]`

@@ -1,6 +1,6 @@
 /**
- * What can be told from a JSON text before the engine's parser builds values from it, so that what would take too much
- * is never built.
+ * Facts about a JSON text that are found before the engine's parser builds values from it, so that no oversized value
+ * is built.
  */
 
 /**
@@ -16,7 +16,7 @@ const maxExactNumbers = 100_000
  */
 const maxShapes = 50_000
 
-/** What a client's texts of JSON may still hold: those of one request share it. */
+/** The remaining limits for a client's JSON texts: those of one request share it. */
 export class JsonBudget {
   values = maxValues
   exactNumbers = maxExactNumbers
@@ -46,12 +46,12 @@ export interface ExactText { readonly start: number, readonly text: string }
 
 interface Scan { readonly depth: number, readonly members: number, readonly numbers: readonly ExactText[] }
 
-/** What a datastore stored is read, however much it is. */
+/** A datastore's responses are read without limits. */
 const unbounded: JsonBudget = { values: Infinity, exactNumbers: Infinity, shapes: Infinity }
 
 /**
- * What the engine's parser does not tell of a text: how deep it nests, how many members it names, the numbers it would
- * change.
+ * Facts about a text that the engine's parser does not report: its depth, the number of its members, the numbers that
+ * the engine would change.
  * @throws {JsonTooLarge} as soon as the text holds more than the budget
  */
 export function scan (text: string, budget = unbounded): Scan {
@@ -122,7 +122,7 @@ const maxNames = 200
 
 /**
  * Whether an object in valid JSON, within so many brackets, names a member twice. Parsers differ in which of them
- * counts (RFC 8259, section 4), so that such a text may say something else to its reader than was checked.
+ * counts (RFC 8259, section 4), so a reader of such a text may find another value than the one that was checked.
  */
 export function hasDuplicateMember (text: string, maxDepth: number): boolean {
   // The names so far of the object that is open at each depth.

@@ -1,6 +1,6 @@
 import type { Mode } from '../config/mode.js'
 
-/** What a request does to records, whatever its method is. */
+/** The effect of a request on records; it does not depend on the method alone. */
 export type Effect = 'read' | 'write'
 
 /**

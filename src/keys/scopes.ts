@@ -8,9 +8,9 @@ import type { Caller, Effect, Scope } from './caller.js'
 export type { Effect } from './caller.js'
 
 /**
- * What a request works with: a resource of the simple API by its path; a type of raw FHIR; a type in whichever of both
- * forms the key may use; `any` for what belongs to no type, such as the month's usage; `all` for what may hold records
- * of every type.
+ * The subject of a request: a resource of the simple API by its path; a type of raw FHIR; a type in either of both
+ * forms that the key may use; `any` for what belongs to no type, such as the month's usage; `all` for what may hold
+ * records of every type.
  */
 export type Target =
   { readonly resource: string } | { readonly fhirType: string } | { readonly type: string } | 'any' | 'all'
@@ -35,7 +35,7 @@ const effects: readonly Effect[] = ['read', 'write']
 const pathsByType: ReadonlyMap<string, string> = new Map(mappings.map(({ type, path }) => [type, path]))
 const typesByPath: ReadonlyMap<string, string> = new Map(mappings.map(({ type, path }) => [path, type]))
 
-/** What a scope can be limited to: `patients`, `fhir/Patient`; in the order of the documentation. */
+/** The names to which a scope can be limited: `patients`, `fhir/Patient`; in the order of the documentation. */
 export const scopeNames: readonly string[] = [
   ...typesByPath.keys(),
   ...[...resourceTypes].filter(isTenantType).map(type => rawPrefix + type)
@@ -57,7 +57,7 @@ export function isKnownScope (scope: string): scope is Scope {
   return scope === webhooks || parseScope(scope) !== undefined
 }
 
-/** What the scopes of a key permit: the names, by effect. */
+/** The permissions of a key's scopes: the names, by effect. */
 type Grants = Readonly<Record<Effect, ReadonlySet<string>>>
 
 /** The scopes of a key never change, so each list is parsed once. */
@@ -94,7 +94,7 @@ function listAcceptedNames (target: Exclude<Target, string>): readonly string[] 
   return type === undefined ? [] : [target.resource, rawPrefix + type]
 }
 
-/** Whether a key with these scopes permits whatever is permitted to another, as far as this effect goes. */
+/** Whether a key with these scopes permits everything that another's scopes permit, for this effect. */
 export function covers (scopes: readonly Scope[], others: readonly Scope[], effect: Effect): boolean {
   const names = parseGrants(scopes)[effect]
   const isCovered = (name: string): boolean =>
@@ -151,7 +151,7 @@ export function requireEveryScope ({ scopes }: Pick<Caller, 'scopes'>): void {
 }
 
 /**
- * Refuses a key that may not manage webhooks, whatever records it may read.
+ * Refuses a key that may not manage webhooks, even if it may read all records.
  * @throws {Failure} INSUFFICIENT_SCOPE
  */
 export function requireWebhookScope ({ scopes }: Pick<Caller, 'scopes'>): void {
@@ -160,8 +160,8 @@ export function requireWebhookScope ({ scopes }: Pick<Caller, 'scopes'>): void {
 }
 
 /**
- * Refuses a request that its key does not permit, as far as that is known before anything is looked up. A route that
- * does not declare what it works with is open only to keys without limits.
+ * Refuses a request that its key does not permit, before anything is looked up. A route that does not declare its
+ * subject is open only to keys without limits.
  * @throws {Failure} INSUFFICIENT_SCOPE
  */
 export function requireScopeForRoute ({ caller, method, routeOptions: { config }, is404 }: FastifyRequest): void {
@@ -177,7 +177,7 @@ declare module 'fastify' {
      * routes it depends on the record, and the route itself checks it.
      */
     readonly effect?: Effect | 'of the record'
-    /** What a route works with. Absent: records of every type. */
+    /** The subject of a route. Absent: records of every type. */
     readonly target?: Target
   }
 }

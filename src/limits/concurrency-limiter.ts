@@ -19,9 +19,9 @@ export interface Permit {
   readonly leave: () => void
 }
 
-interface Waiting { readonly until: number, readonly settle: (isAdmitted: boolean) => void }
+interface QueuedRequest { readonly until: number, readonly settle: (isAdmitted: boolean) => void }
 
-interface Held { readonly name: string, inFlight: number, hasBegun: boolean, readonly queue: Set<Waiting> }
+interface Pool { readonly name: string, inFlight: number, hasBegun: boolean, readonly queue: Set<QueuedRequest> }
 
 const refused: Permit = { isAdmitted: false, leave: () => {} }
 const timeoutMs = 30_000
@@ -37,7 +37,7 @@ const lookEveryMs = 250
  */
 export class FairConcurrencyLimiter {
   readonly #options: Required<ConcurrencyOptions>
-  readonly #pools = new Map<string, Held>()
+  readonly #pools = new Map<string, Pool>()
   #latest: string | undefined
   #sharedUntil = -Infinity
   #isTurnDue = false
@@ -59,7 +59,7 @@ export class FairConcurrencyLimiter {
     return held.queue.size < this.#options.maxWaiting ? this.#wait(held) : refused
   }
 
-  #find ({ tenantId, mode }: QuotaScope): Held {
+  #find ({ tenantId, mode }: QuotaScope): Pool {
     const name = `${mode} ${tenantId}`
     const held = this.#pools.get(name) ?? { name, inFlight: 0, hasBegun: false, queue: new Set() }
     this.#pools.set(name, held)
@@ -68,11 +68,11 @@ export class FairConcurrencyLimiter {
     return held
   }
 
-  #hasRoom ({ inFlight, hasBegun }: Held): boolean {
+  #hasRoom ({ inFlight, hasBegun }: Pool): boolean {
     return inFlight < this.#options.permits && !(hasBegun && this.#options.clock() < this.#sharedUntil)
   }
 
-  #begin (held: Held): Permit {
+  #begin (held: Pool): Permit {
     held.inFlight++
     held.hasBegun = true
     this.#turnSoon()
@@ -88,9 +88,9 @@ export class FairConcurrencyLimiter {
     }
   }
 
-  #wait (held: Held): Permit {
+  #wait (held: Pool): Permit {
     let permit: Permit | undefined
-    let waiting: Waiting
+    let waiting: QueuedRequest
     const isAdmitted = new Promise<boolean>(resolve => {
       waiting = {
         until: this.#options.clock() + this.#options.timeoutMs,

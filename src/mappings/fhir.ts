@@ -28,7 +28,7 @@ export interface StoredResource extends FhirResource {
  */
 export const createdUrl = 'urn:clinigate:created'
 
-/** When a record was created, as far as it says so: the time of its first version, or its extension. */
+/** When a record was created, by the time of its first version or its extension; undefined if it has neither. */
 export function getCreationTime ({ meta }: Pick<FhirResource, 'meta'>): string | undefined {
   if (meta?.versionId === '1') return meta.lastUpdated
   const extensions: unknown = meta?.extension
@@ -37,7 +37,7 @@ export function getCreationTime ({ meta }: Pick<FhirResource, 'meta'>): string |
 }
 
 /**
- * The tag of a record that is not shown whole, so that nobody writes it back:
+ * The tag of a record that is not shown completely, so that no client writes it back:
  * http://hl7.org/fhir/R4/search.html#elements
  */
 export const subsetted = {

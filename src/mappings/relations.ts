@@ -19,9 +19,9 @@ export function listReferrers ({ type }: Mapping, mappings: readonly Mapping[]):
 }
 
 /**
- * The filters of a group that lead to a type: the one that is called like the type, else those that mean it first, else
- * those that may mean it. So the observations of a patient are those about the patient, and not those that the patient
- * made of somebody else.
+ * The filters of a group that lead to a type: the one with the type's name, else those whose first target is the type,
+ * else those that may have it as target. So the observations of a patient are those about the patient, and not those
+ * that the patient made of another person.
  */
 function selectParameters (type: string, { type: from, filters }: Mapping): readonly string[] {
   const leading = Object.values(filters).filter(

@@ -61,7 +61,7 @@ export const requestIntent = ['proposal', 'plan', 'directive', 'order', 'origina
 
 export const requestPriority = ['routine', 'urgent', 'asap', 'stat'] as const
 
-/** The life of what is exchanged with insurers: http://hl7.org/fhir/R4/valueset-fm-status.html */
+/** The status of what insurers and providers exchange: http://hl7.org/fhir/R4/valueset-fm-status.html */
 export const financialStatus = ['active', 'cancelled', 'draft', 'entered-in-error'] as const
 
 export const claimUse = ['claim', 'preauthorization', 'predetermination'] as const
@@ -117,7 +117,7 @@ export const observationStatus = ['registered', 'preliminary', 'final', 'amended
 
 export const unitsOfTime = ['s', 'min', 'h', 'd', 'wk', 'mo', 'a'] as const
 
-/** Whether somebody comes to an appointment: http://hl7.org/fhir/R4/valueset-participationstatus.html */
+/** Whether a participant attends an appointment: http://hl7.org/fhir/R4/valueset-participationstatus.html */
 export const participationStatus = ['accepted', 'declined', 'tentative', 'needs-action'] as const
 
 /** The life of something done: http://hl7.org/fhir/R4/valueset-event-status.html */
@@ -174,7 +174,7 @@ export const auditSubtypes = {
 
 export const compositionStatus = ['preliminary', 'final', 'amended', 'entered-in-error'] as const
 
-/** What one document does to another: http://hl7.org/fhir/R4/valueset-document-relationship-type.html */
+/** The relation of one document to another: http://hl7.org/fhir/R4/valueset-document-relationship-type.html */
 export const documentRelations = ['replaces', 'transforms', 'signs', 'appends'] as const
 
 /** Sections of a diagnostic service: http://terminology.hl7.org/CodeSystem/v2-0074 */

@@ -61,7 +61,7 @@ export function createCheckedConnector (rules: AddressRules, timeoutMs: number):
     }
   } as buildConnector.BuildOptions)
   return (options, callback) => {
-    // Node does not look up what is an address already.
+    // Node does not look up a host that is an address already.
     const host = options.hostname.replace(/^\[(.*)\]$/, '$1')
     if (isIP(host) !== 0 && !isAllowed(host, rules)) return callback(new AddressRefused(), null)
     return connect(options, callback)

@@ -1,6 +1,6 @@
 /**
- * What `npm run build` does when all is compiled: what is no TypeScript is put beside it, and what has no source any
- * more is deleted.
+ * The last step of `npm run build`, after the compilation: copies files that are not TypeScript to the output, and
+ * deletes outputs whose source no longer exists.
  */
 import { chmodSync, cpSync, existsSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'

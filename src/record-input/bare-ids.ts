@@ -92,7 +92,7 @@ export async function resolveBareIds (
   )
 }
 
-/** The candidates for bare ids, of the types that the key may look up: what is found reveals the type of a record. */
+/** The candidates for bare ids, of the types that the key may look up: a match reveals the type of a record. */
 export function listCandidates (
   store: Pick<TenantStore, 'mayReferTo'>,
   bareIds: ReadonlyArray<Pick<BareId, 'others'>>
@@ -188,7 +188,7 @@ function toReference (value: unknown, target: string, { findSibling, position }:
   return typeof value === 'string' && types !== undefined ? mapName(value, types, position) : undefined
 }
 
-/** The reference to the record whose id, with or without its type, stands in the place of a name. */
+/** The reference to the record whose id, with or without its type, was sent in place of a name. */
 function mapName (text: string, types: readonly string[], { path, replace }: Position): string | undefined {
   const isTyped = types.some(type => text.startsWith(`${type}/`) && isValidId(text.slice(type.length + 1)))
   const others = isValidId(text) ? types.map(type => `${type}/${text}`) : isTyped ? [text] : []

@@ -61,7 +61,7 @@ function withResolvedReferences (interaction: Interaction, ids: ReadonlyMap<stri
   return 'resource' in interaction ? { ...interaction, resource: replaceReferences(interaction.resource, ids) } : interaction
 }
 
-/** What each entry's fullUrl stands for from now on: `urn:uuid:…` → `Patient/1`. */
+/** The reference that replaces each entry's fullUrl from now on: `urn:uuid:…` → `Patient/1`. */
 function collectAssignedIds (entries: readonly unknown[], interactions: readonly Interaction[]): Map<string, string> {
   const ids = new Map<string, string>()
   const written = new Set<string>()

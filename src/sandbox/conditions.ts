@@ -19,7 +19,7 @@ interface Criterion {
 
 /**
  * The condition that a resource meets when it matches the criterion: one of its values matches one of the alternatives.
- * @throws {Refused} for a modifier or value that the parameter doesn't know.
+ * @throws {FhirError} for a modifier or value that the parameter does not support
  */
 export function buildCondition (criterion: Criterion): Condition {
   const { parameter, modifier, value, type } = criterion
@@ -31,7 +31,7 @@ export function buildCondition (criterion: Criterion): Condition {
   const rows = matches
     .map(({ sql }) => `SELECT pk FROM search_index WHERE parameter = ? AND ${sql}`)
     .join(' UNION ALL ')
-  const args = matches.flatMap(({ extraCondition = '', args }) => [name + extraCondition, ...args])
+  const args = matches.flatMap(({ nameSuffix = '', args }) => [name + nameSuffix, ...args])
   return { sql: `r.pk ${modifier === 'not' ? 'NOT IN' : 'IN'} (${rows})`, args }
 }
 
@@ -113,7 +113,7 @@ function toSearchText (text: string): string {
 interface Coded { readonly system: string | null | undefined, readonly value: string | undefined }
 
 function matchToken (alternatives: readonly string[], { modifier }: Criterion): RowMatch[] {
-  if (modifier === 'text') return requireAtMost500(alternatives).map(text => ({ ...matchPrefix(text), extraCondition: textSuffix }))
+  if (modifier === 'text') return requireAtMost500(alternatives).map(text => ({ ...matchPrefix(text), nameSuffix: textSuffix }))
   if (modifier !== undefined && modifier !== 'not') throw unknownModifier()
   return matchBySystem(alternatives.map(readToken))
 }
@@ -152,10 +152,10 @@ function readTarget (text: string, baseUrl: string, type: string | undefined): C
 }
 
 /**
- * What a row of the search index must be like; `next to` is the suffix of the rows looked at, when they are not the
- * parameter's own.
+ * The condition on a row of the search index. `nameSuffix` is the suffix of the name of the searched rows; absent
+ * for the parameter's own rows.
  */
-interface RowMatch extends Condition { readonly extraCondition?: string }
+interface RowMatch extends Condition { readonly nameSuffix?: string }
 
 const prefixed = /^(eq|ne|gt|lt|ge|le|sa|eb)?(?=[\d.+-])(.*)$/s
 
@@ -175,7 +175,7 @@ function matchDate (text: string): RowMatch {
   const { compare, value } = readPrefix(text)
   const range = parseDateRange(value)
   if (!range) throw invalid('a date is YYYY, YYYY-MM, YYYY-MM-DD or with a time, after a prefix like ge or none')
-  return value.includes('T') ? compare(range) : { ...compare(range), extraCondition: writtenSuffix }
+  return value.includes('T') ? compare(range) : { ...compare(range), nameSuffix: writtenSuffix }
 }
 
 /** `5.4`, `gt100`, of a number. */

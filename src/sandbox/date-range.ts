@@ -7,8 +7,8 @@ const always: Range = { low: -8.64e15, high: 8.64e15 }
 const form = /^(\d{4})(?:-(\d\d)(?:-(\d\d)(?:T(\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,9}))?)?(Z|[+-]\d\d:\d\d)?)?)?)?$/
 
 /**
- * The time that a FHIR date, dateTime or instant means, as wide as it is vague; without a zone it is UTC. Undefined
- * when it is none.
+ * The range of time that a FHIR date, dateTime or instant covers, by its precision; without a zone it is UTC. Undefined
+ * for invalid text.
  */
 export function parseDateRange (text: string): Range | undefined {
   const match = form.exec(text)
@@ -39,7 +39,7 @@ function toUtcMs ([year, month, day, hour, minute, second]: Parts, millisecond: 
   return isReal && second < 60 ? date.getTime() : undefined
 }
 
-/** The start of the next year, month, day, minute or second, whichever the text ended with. */
+/** The start of the next year, month, day, minute or second, by the precision of the text. */
 function getNextStart ([year, month, day, hour, minute, second]: Parts, precision: number): number {
   const date = new Date(0)
   date.setUTCFullYear(
@@ -57,10 +57,7 @@ function applyZone (range: Range, zone: string | undefined): Range {
   return { low: range.low - offsetMs, high: range.high - offsetMs }
 }
 
-/**
- * The same as the clock on the wall showed it: without its zone. A search for a day means that day wherever it was
- * written.
- */
+/** The same in local time: without its zone. A search for a day means that day in every zone. */
 export function parseLocalRange (text: string): Range | undefined {
   return parseDateRange(text.replace(/(T.*)(?:Z|[+-]\d\d:\d\d)$/, '$1'))
 }

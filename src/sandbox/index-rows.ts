@@ -25,7 +25,7 @@ export const textSuffix = ':text'
 /** Next to a time's own rows: the same as it was written, for a search by day, month or year. */
 export const writtenSuffix = ':written'
 
-/** All values that searches of the resource's type look at. */
+/** All values that searches of the resource's type use. */
 export function buildIndexRows (resource: FhirResource): IndexRow[] {
   const plain = toPlainNumbers(resource)
   return [...getSearchParameters(resource.resourceType).values()].flatMap(({ name, kind, values }) => {

@@ -11,12 +11,12 @@ import type { Version } from './store.js'
 /** A request, of HTTP or of an entry in a Bundle. */
 export interface SandboxRequest {
   readonly method: string
-  /** What follows the base URL, split at the slashes and decoded. */
+  /** The path below the base URL, split at the slashes and decoded. */
   readonly path: readonly string[]
   readonly query: readonly QueryParameter[]
   readonly ifMatch?: string | undefined
   readonly ifNoneExist?: string | undefined
-  /** Whether what is unknown must be refused. */
+  /** Whether an unknown parameter must be rejected. */
   readonly isStrict?: boolean
   readonly body?: unknown
 }
@@ -56,7 +56,7 @@ export type Interaction =
   }
   | { readonly kind: 'delete'; readonly type: string; readonly id: string; readonly ifMatch: string | undefined }
 
-/** What a sandbox is made of. */
+/** The parts of a sandbox. */
 export interface Sandbox extends Searched {
   now (): Date
   newId (): string
@@ -92,14 +92,14 @@ function toRouteShape ([first, ...rest]: readonly string[]): string {
   return [first === 'metadata' ? first : 'type', ...names].join('/')
 }
 
-interface Reading {
+interface ParsedRoute {
   readonly type: string
   readonly id: string
   readonly request: SandboxRequest
   readonly sandbox: Sandbox
 }
 
-type Reader = (reading: Reading) => Interaction
+type Reader = (reading: ParsedRoute) => Interaction
 
 const read: Reader = ({ type, id, request: { query } }) => ({ kind: 'read', type, id, query })
 const search: Reader = ({ type, request: { query, isStrict }, sandbox }) => {
@@ -151,13 +151,13 @@ const routes: ReadonlyMap<string, ReadonlyMap<string, Reader>> = new Map([
   ['type/id/_history/version', new Map([['GET', vread]])]
 ])
 
-function findOneMatch ({ type, sandbox }: Reading, criteria: readonly QueryParameter[]): Version | undefined {
+function findOneMatch ({ type, sandbox }: ParsedRoute, criteria: readonly QueryParameter[]): Version | undefined {
   const [found, another] = findMatches(sandbox, type, criteria)
   if (another) throw new FhirError(412, 'multiple-matches', 'several resources match the condition')
   return found
 }
 
-/** Servers store what R4 demands beyond the form of a resource; the gateway before them does not. */
+/** Servers validate what R4 requires beyond the form of a resource; the gateway before them does not. */
 const refusedByServers: ReadonlySet<string> = new Set(['structure', 'code-invalid'])
 
 /** A body as a resource of the type that the URL names. */

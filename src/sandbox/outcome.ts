@@ -1,8 +1,7 @@
 import type { FhirResource } from '../mappings/fhir.js'
 
 /**
- * What the sandbox answers in place of a result; `code` is an R4 issue type, `message` never repeats what was sent or
- * stored.
+ * An error that the sandbox responds with; `code` is an R4 issue type, `message` never repeats sent or stored content.
  */
 export class FhirError extends Error {
   constructor (readonly status: number, readonly code: string, message: string) {

@@ -4,7 +4,7 @@ import { invalid } from './outcome.js'
 /** A query parameter, decoded; several may have one name. */
 export type QueryParameter = readonly [name: string, value: string]
 
-/** Which part of a result of so many was requested, and how its server tells the place of the next. */
+/** The requested range of a result with a total, and the form in which the server links the next one. */
 interface PageRange {
   readonly offset: number
   readonly count: number
@@ -31,7 +31,7 @@ export function buildPageLinks (
   return [self, toLink('next', url, [...others, ['_count', String(count)], [pageParameters[pages], path]])]
 }
 
-/** The parameter that tells the place of a page. */
+/** The parameters that hold the position of a page. */
 export const pageParameters = { offset: '_offset', token: 'ct' } as const
 
 /** The place in the result that a request names; its beginning where it names none. */

@@ -16,7 +16,7 @@ export interface SandboxResponse {
   readonly version?: Version
 }
 
-type Of<Kind extends Interaction['kind']> = Extract<Interaction, { kind: Kind }>
+type InteractionOf<Kind extends Interaction['kind']> = Extract<Interaction, { kind: Kind }>
 
 /**
  * Performs a request. Writes belong inside a transaction of the store.
@@ -41,7 +41,7 @@ function toResponse (status: number, version: Version): SandboxResponse {
   return { status, text: version.text, version }
 }
 
-function read ({ store, manners }: Sandbox, { type, id, query }: Of<'read'>): SandboxResponse {
+function read ({ store, manners }: Sandbox, { type, id, query }: InteractionOf<'read'>): SandboxResponse {
   const reply = toResponse(200, requireExisting(store.findCurrent(type, id)))
   const { _elements: elements, _summary: summary } = Object.fromEntries(
     query.filter(([name]) => !manners.ignoredParameters.includes(name))
@@ -53,7 +53,7 @@ function read ({ store, manners }: Sandbox, { type, id, query }: Of<'read'>): Sa
   }
 }
 
-function vread ({ store }: Sandbox, { type, id, version }: Of<'vread'>): SandboxResponse {
+function vread ({ store }: Sandbox, { type, id, version }: InteractionOf<'vread'>): SandboxResponse {
   return toResponse(200, requireExisting(store.findVersion(type, id, version)))
 }
 
@@ -63,7 +63,7 @@ function requireExisting (version: Version | undefined): Version {
   return version
 }
 
-function history ({ store, baseUrl, manners }: Sandbox, { type, id, query }: Of<'history'>): SandboxResponse {
+function history ({ store, baseUrl, manners }: Sandbox, { type, id, query }: InteractionOf<'history'>): SandboxResponse {
   const versions = store.listVersions(type, id)
   if (versions.length === 0) throw new FhirError(404, 'not-found', 'there is no such resource')
   const requested = new Map(query)
@@ -88,11 +88,11 @@ function toHistoryEntry (url: string, { type, id, version, method, at, text }: V
   }
 }
 
-function create ({ store, now }: Sandbox, { id, resource }: Of<'create'>): SandboxResponse {
+function create ({ store, now }: Sandbox, { id, resource }: InteractionOf<'create'>): SandboxResponse {
   return toResponse(201, store.write(withServerMeta(resource, { id, version: 1, at: now().toISOString() }), 'POST'))
 }
 
-function update ({ store, now, manners }: Sandbox, { type, id, resource, ifMatch }: Of<'update'>): SandboxResponse {
+function update ({ store, now, manners }: Sandbox, { type, id, resource, ifMatch }: InteractionOf<'update'>): SandboxResponse {
   const current = store.findCurrent(type, id)
   checkVersion(current, ifMatch)
   const at = now().toISOString()
@@ -107,7 +107,7 @@ function requireClientId (id: string): string {
   return id
 }
 
-function remove (sandbox: Sandbox, { type, id, ifMatch }: Of<'delete'>): SandboxResponse {
+function remove (sandbox: Sandbox, { type, id, ifMatch }: InteractionOf<'delete'>): SandboxResponse {
   const { store, now } = sandbox
   const current = store.findCurrent(type, id)
   checkVersion(current, ifMatch)
@@ -132,7 +132,7 @@ function checkVersion (current: Version | undefined, ifMatch: string | undefined
   }
 }
 
-/** What the server says of a version, whatever the client said. */
+/** The metadata that the server sets on a version, in place of the client's. */
 interface Stamp { readonly id: string, readonly version: number, readonly at: string }
 
 /** The resource under its own id, version and time. */
@@ -179,7 +179,7 @@ function mergeCodings (before: unknown, after: unknown): Codings {
 const interactions = ['read', 'vread', 'update', 'delete', 'history-instance', 'create', 'search-type']
 const writes: ReadonlySet<string> = new Set(['update', 'delete', 'create'])
 
-/** What the sandbox can do, as R4 states it. */
+/** The capabilities of the sandbox, as R4 states them. */
 function buildCapabilityStatement (
   { baseUrl, now, manners }: Pick<Sandbox, 'baseUrl' | 'now' | 'manners'>
 ): FhirResource {

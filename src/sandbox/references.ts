@@ -5,7 +5,7 @@ import { FhirError } from './outcome.js'
 import { resourceTypes } from './search-parameters.js'
 
 /**
- * What the text of a reference points to: a resource here, something within its own resource, or nothing that can be
+ * The target of a reference's text: a resource here, something within its own resource, or nothing that can be
  * followed.
  */
 type ReadReference =

@@ -6,7 +6,7 @@ import table from '../mappings/r4/search-parameters.json' with { type: 'json' }
 /** How a search parameter compares: http://hl7.org/fhir/R4/search.html#ptypes */
 export type ParameterKind = 'date' | 'number' | 'quantity' | 'reference' | 'string' | 'token' | 'uri'
 
-/** A search parameter of one type. `values` are the elements of a resource that it looks at. */
+/** A search parameter of one type. `values` are the elements of a resource that it searches. */
 export interface Parameter {
   readonly name: string
   readonly kind: ParameterKind
@@ -41,7 +41,7 @@ function createEvaluator (expression: string): Parameter['values'] {
   return resource => branches.flatMap(values => values(resource))
 }
 
-/** Most parameters look at an element that a resource doesn't have; those are neither parsed nor evaluated. */
+/** Most parameters search an element that a resource doesn't have; those are neither parsed nor evaluated. */
 function createBranchEvaluator (expression: string): Parameter['values'] {
   const element = expression.includes('exists') ? undefined : /^\(?(?:[A-Z]\w+\.)?(\w+)/.exec(expression)?.[1]
   let path: ReturnType<typeof parseFhirPath> | undefined
@@ -56,7 +56,7 @@ function createBranchEvaluator (expression: string): Parameter['values'] {
   }
 }
 
-// `value` stands for valueQuantity, valueString, …
+// `value` is valueQuantity, valueString, …
 function hasElement (resource: FhirResource, element: string): boolean {
   return element in resource || Object.keys(resource).some(key => key.startsWith(element))
 }

@@ -24,7 +24,7 @@ interface Search {
 
 const maxPage = 1000
 
-/** What is searched, and how it answers. */
+/** The store to search, and the server's behaviour. */
 export interface Searched {
   readonly store: Store
   readonly baseUrl: string
@@ -50,8 +50,8 @@ const isMissing = ({ missingParameters }: ServerBehaviour, type: string, name: s
   missingParameters.includes(`${type}.${getCode(name)}`)
 
 /**
- * Searches one type and answers with a page of it as a searchset Bundle.
- * @throws {Refused} for whatever is not understood: nothing of a search is ever left out.
+ * Searches one type and returns a page of the result as a searchset Bundle.
+ * @throws {FhirError} for an unsupported parameter or value: no part of a search is ever ignored.
  */
 export function search (server: Searched, type: string, parameters: readonly QueryParameter[]): FhirResource {
   const { store, baseUrl, manners: { pages, totals } } = server
@@ -79,8 +79,8 @@ export function search (server: Searched, type: string, parameters: readonly Que
 }
 
 /**
- * The resources that a conditional request means.
- * @throws {Refused} also when there is no criterion, which would mean all.
+ * The resources that match the criteria of a conditional request: none, one, or the first two of several.
+ * @throws {FhirError} also when there is no criterion, since every resource would match
  */
 export function findMatches (server: Searched, type: string, criteria: readonly QueryParameter[]): Version[] {
   if (criteria.length === 0) throw invalid('a conditional request needs a criterion')
@@ -197,14 +197,14 @@ function follow (store: Store, page: readonly number[], { parameter, target, isR
   return isReverse ? store.findSources(page, parameter, target) : store.findTargets(page, parameter, target)
 }
 
-/** What of each resource is wanted; absent means all of it. */
+/** The requested parts of each resource; absent means all of it. */
 interface Shape {
   readonly elements?: readonly string[]
   /** http://hl7.org/fhir/R4/search.html#summary; `true` may show more than R4's summary, and here shows all. */
   readonly summary?: string
 }
 
-/** The resource as it is wanted. */
+/** The resource with the requested elements or summary. */
 export function applyProjection (resource: StoredResource, { elements, summary }: Shape): StoredResource {
   if (elements !== undefined) return withOnlyElements(resource, elements)
   if (summary === 'text') return withOnlyElements(resource, listTextSummaryElements(resource.resourceType))

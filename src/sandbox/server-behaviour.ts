@@ -1,24 +1,24 @@
 /**
- * How a sandbox does what FHIR leaves open to a server. Left as they are, it does as HAPI does; tests have it do
- * otherwise, so that nothing in the gateway leans on one server's ways.
+ * The behaviour of a sandbox where FHIR leaves a choice to the server. The defaults are those of HAPI; tests set
+ * others, so that nothing in the gateway depends on one server.
  */
 export interface ServerBehaviour {
-  /** What the link to the next page holds: the place in the result, or a token that stands for it, as Azure's `ct`. */
+  /** The content of the link to the next page: the offset in the result, or a token for it, as Azure's `ct`. */
   readonly pages: 'offset' | 'token'
-  /** What an update does to tags and security labels that it does not name. */
+  /** The effect of an update on tags and security labels that it does not name. */
   readonly labels: 'kept' | 'replaced'
   /** Whether a page says how many records match, or only a response to `_summary=count`, or none. */
   readonly totals: 'on pages' | 'counted apart' | 'never'
-  /** Whether `Prefer: return=…` is obeyed; otherwise a write is answered without the record. */
+  /** Whether a write obeys `Prefer: return=…`; otherwise its response does not contain the record. */
   readonly writesShow: 'as preferred' | 'nothing'
   /**
-   * Whether a search parameter that is unknown is refused, or passed over unless `Prefer: handling=strict` is sent, or
-   * whatever is sent.
+   * Whether an unknown search parameter is rejected, or ignored unless the client sends `Prefer: handling=strict`, or
+   * always ignored.
    */
   readonly unknownParameters: 'refused' | 'passed over' | 'always passed over'
   /** Whether a reference must lead to a record, for as long as it stands. */
   readonly references: 'checked' | 'as given'
-  /** Whether a delete is answered with words or with 204. */
+  /** Whether the response to a delete contains an OperationOutcome, or is 204 without a body. */
   readonly deletes: 'told' | 'silent'
   /** Whether `application/json` does for FHIR. */
   readonly json: 'any' | 'fhir'

@@ -57,15 +57,15 @@ export interface Version {
 /** A part of a WHERE about the resource `r`. */
 export interface Condition { readonly sql: string, readonly args: readonly unknown[] }
 
-/** Searches whose statements are kept prepared. */
+/** The maximum number of searches whose prepared statements are cached. */
 const maxSearchStatements = 200
 
 const columns =
   'SELECT r.pk, r.type, r.id, v.version, v.method, v.at, v.text FROM resource r JOIN version v ON v.pk = r.pk'
 
 /**
- * The resources of one sandbox with all their versions, in one SQLite database. Everything is synchronous: a request is
- * done before the next one is looked at, so nobody sees half a transaction.
+ * The resources of one sandbox with all their versions, in one SQLite database. Everything is synchronous: a request
+ * completes before the next one begins, so no client sees half a transaction.
  */
 export class Store {
   readonly #db: Database.Database
@@ -75,7 +75,7 @@ export class Store {
     memoMethod: sql => this.#db.prepare<unknown[], number>(sql).pluck()
   })
 
-  /** What the open transaction wrote and deleted, for the check at its end. */
+  /** The versions that the open transaction wrote and deleted, for the check at its end. */
   #touched = new Map<number, Version>()
 
   /** @param checksReferences whether each reference must lead to a resource that is there */

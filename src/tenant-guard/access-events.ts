@@ -11,10 +11,10 @@ export interface AccessEvent extends FhirResource { readonly resourceType: 'Audi
 export type AccessEventOutcome = 'stored' | 'refused' | 'again'
 
 /**
- * Stores AuditEvents about access to the tenant's records in one transaction, or one by one if the datastore refuses
+ * Stores AuditEvents about access to the tenant's records in one transaction, or one by one if the datastore rejects
  * that. Storing an event again changes nothing. The events contain no literal references, so there is nothing to look
  * up.
- * @returns what became of each, in the same order
+ * @returns the outcome of each, in the same order
  * @throws {Failure} 5xx for an error of the datastore; then they may be sent again
  */
 export async function storeAccessEvents (

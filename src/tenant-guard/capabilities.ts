@@ -2,7 +2,7 @@ import type { Backend, BackendResponse } from '../backends/backend.js'
 import { parseJson, unexpectedResponse } from './tenant-context.js'
 import type { Send } from './retry.js'
 
-/** What a datastore says it can do: http://hl7.org/fhir/R4/capabilitystatement.html */
+/** The capabilities that a datastore states: http://hl7.org/fhir/R4/capabilitystatement.html */
 export interface Capabilities {
   /** `HAPI FHIR Server 8.8.0` */
   readonly software?: string
@@ -13,7 +13,7 @@ export interface Capabilities {
   readonly hasExport: boolean
   /** The operations that it lists: `Patient/everything` on a type, `export` on all. */
   readonly operations: ReadonlySet<string>
-  /** What it lists of each type; a type may list nothing. */
+  /** The stated capabilities of each type; they may be empty. */
   readonly resources: ReadonlyMap<string, ResourceCapabilities>
   /** Whether a conditional delete takes several records. */
   readonly deletesMany: boolean
@@ -25,7 +25,7 @@ interface ResourceCapabilities {
   readonly searchParameters: ReadonlySet<string>
 }
 
-/** What the datastores behind the gateway offer, as far as it is known. */
+/** The capabilities of the datastores behind the gateway, as far as they are known. */
 export interface Offered {
   readonly hasType: (type: string) => boolean
   /** Whether they have an operation, such as `everything` on the type `Patient`. */
@@ -94,18 +94,18 @@ export function hasSearchParameter ({ resources }: Capabilities, type: string, n
   return name.startsWith('_') || stated === undefined || stated.size === 0 || stated.has(name)
 }
 
-/** What is taken for offered while nothing is known. */
+/** The capabilities that are assumed while none are known. */
 export const offersAll: Offered = { hasType: () => true, hasOperation: () => true, hasParameter: () => true }
 
-interface Known {
+interface CacheEntry {
   readonly requested: Promise<Capabilities>
   readonly atMs: number
   stated?: Capabilities
 }
 
-const known = new WeakMap<object, Known>()
+const known = new WeakMap<object, CacheEntry>()
 
-/** What a datastore stated last; undefined until it is known, and nothing is requested. */
+/** The capabilities that a datastore stated last; undefined until they are known. Sends no request. */
 export function findKnownCapabilities ({ upstream: { identity } }: Pick<Backend, 'upstream'>): Capabilities | undefined {
   return known.get(identity)?.stated
 }
@@ -114,8 +114,8 @@ export function findKnownCapabilities ({ upstream: { identity } }: Pick<Backend,
 const knownForMs = 600_000
 
 /**
- * What a datastore can do, requested when first needed and again after ten minutes, because HAPI takes a third of a
- * second to respond. Concurrent callers share one request; a failure is not remembered.
+ * The capabilities of a datastore, requested when first needed and again after ten minutes, because HAPI takes a third
+ * of a second to respond. Concurrent callers share one request; a failure is not remembered.
  * @param send sends the request
  */
 export async function getCapabilities (
@@ -131,7 +131,7 @@ export async function getCapabilities (
     if (stated !== undefined) return stated
   }
   const requested = fetchCapabilities(send)
-  const entry: Known = { requested, atMs: nowMs, ...before?.stated !== undefined && { stated: before.stated } }
+  const entry: CacheEntry = { requested, atMs: nowMs, ...before?.stated !== undefined && { stated: before.stated } }
   known.set(identity, entry)
   requested.then(
     stated => {

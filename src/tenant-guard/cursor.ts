@@ -3,7 +3,10 @@ import { Failure } from '../envelope/failures.js'
 import { decrypt, encrypt, nonceBytes } from '../files/authenticated-encryption.js'
 import type { SearchParameter } from './interaction.js'
 
-/** What a cursor is valid for. It is sealed in as associated data, so it is checked without being in the text. */
+/**
+ * The search for which a cursor is valid. It is sealed in as associated data, so it is checked without being in the
+ * text.
+ */
 export interface CursorBinding {
   readonly tenant: string
   readonly mode: string
@@ -14,7 +17,7 @@ export interface CursorBinding {
   readonly limits?: string | undefined
 }
 
-/** What a cursor carries. */
+/** The content of a cursor. */
 export interface CursorContents {
   /** The datastore's link to the page, relative to its base URL. */
   readonly link: string
@@ -35,7 +38,7 @@ export interface CursorContents {
   }
   /** The types that the includes of the search would lead to, but that the key may not read. */
   readonly closedTypes?: readonly string[]
-  /** What the gateway itself leaves out of every page. */
+  /** The condition by which the gateway itself filters every page. */
   readonly narrowing?: readonly SearchParameter[]
 }
 
@@ -91,12 +94,12 @@ function tooLong (): Failure {
   })
 }
 
-/** The failure for every cursor that is not valid, whatever the reason. */
+/** The failure for every invalid cursor; it does not reveal the reason. */
 export function invalidCursor (): Failure {
   return new Failure('INVALID_CURSOR')
 }
 
-/** A fingerprint of a search's filters, whatever their order. */
+/** A fingerprint of a search's filters, in any order. */
 export function hashFilters (parameters: readonly SearchParameter[]): string {
   const sorted = parameters.map(parameter => JSON.stringify(parameter)).sort()
   return createHash('sha256').update(JSON.stringify(sorted)).digest('base64url').slice(0, 22)

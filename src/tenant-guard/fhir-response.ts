@@ -8,7 +8,7 @@ export interface FhirResponse {
   readonly body?: string | Buffer
   /** The record that the response is about, if it is a single one; its version, time and id go into the headers. */
   readonly record?: StoredResource
-  /** What a datastore stored differently than it was sent. */
+  /** One for each part that a datastore stored differently than it was sent. */
   readonly warnings?: readonly Issue[]
   /** The records of a Bundle that is shown, as `Type/id`. */
   readonly shown?: () => readonly string[]

@@ -24,7 +24,7 @@ export interface InteractionCode {
   readonly isList: boolean
 }
 
-/** Every kind, so that none is missing from what is reported about accesses and usage. */
+/** Every kind, so that none is missing in the audit trail and in the usage. */
 export const interactionCodes: Readonly<Record<InteractionKind, InteractionCode>> = {
   read: { restful: 'read', action: 'R', isList: false },
   vread: { restful: 'vread', action: 'R', isList: false },

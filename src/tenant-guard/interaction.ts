@@ -116,7 +116,7 @@ export interface Search {
    * count are those of the search that issued it, or absent.
    */
   readonly cursor?: string
-  /** What else the cursor is bound to: the route's name. */
+  /** The route, to which the cursor is bound as well. */
   readonly route: string
   /** The search as the client of raw FHIR sent it, for the link `self`. */
   readonly requested?: readonly SearchParameter[]
@@ -136,7 +136,7 @@ export interface RecordChecks {
 export interface Create { readonly kind: 'create', readonly type: string, readonly resource: FhirResource }
 
 /**
- * A create that takes effect once, whichever gateway gets it and however often: a record with one of the tags is the
+ * A create that takes effect once, on any gateway and after any number of retries: a record with one of the tags is the
  * one that it created.
  */
 export interface CreateOnce {
@@ -145,9 +145,9 @@ export interface CreateOnce {
   readonly resource: FhirResource
   /** The first one is put on a new record. `[A-Za-z0-9_-]`, 1 to 64 characters each. */
   readonly tags: readonly [string, ...string[]]
-  /** When the request was first seen; stored with the mark. */
+  /** When the request was first seen; stored with the tag. */
   readonly seenAt: Date
-  /** A mark that was first seen before this time belongs to another request. */
+  /** A tag that was first seen before this time belongs to another request. */
   readonly since: Date
 }
 
@@ -175,7 +175,7 @@ export interface Patch {
   readonly trace?: Trace
 }
 
-/** What a change needs so that it is made only once. */
+/** The facts that make a change take effect only once. */
 export interface Trace {
   /**
    * The record after the change, if an earlier run made it; `before` is the record that the change would apply to now.
@@ -257,7 +257,7 @@ export interface Export {
   readonly id?: string
   /** Whether the client named the types; otherwise they are all that there are. */
   readonly namesTypes: boolean
-  /** What is to be exported, but for the URL. */
+  /** The request of the export, without the URL. */
   readonly request: Omit<ExportRequest, 'url'>
 }
 

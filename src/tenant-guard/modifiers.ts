@@ -18,7 +18,7 @@ const ofKind: Readonly<Record<ParameterDefinition['kind'], readonly string[]>> =
 
 const known: ReadonlySet<string> = new Set(Object.values(ofKind).flat())
 
-/** Whether a text is a modifier at all, of whatever parameter. */
+/** Whether a text is a modifier at all, of any parameter. */
 export const isModifier = (text: string): boolean => known.has(text) || resourceTypes.has(text)
 
 /**

@@ -1,8 +1,8 @@
 import { LRUCache } from 'lru-cache'
 
 /**
- * What this process knows about which record belongs to which tenant. Nothing expires, because a record never changes
- * its tenant. A record that is not known may still be the tenant's.
+ * The records of which this process knows the tenant. Nothing expires, because a record never changes its tenant. A
+ * record that is not known may still be the tenant's.
  */
 export interface Ownership {
   /** `record` is `Type/id`. */

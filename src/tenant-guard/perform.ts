@@ -20,10 +20,10 @@ type Performers = {
   readonly [K in keyof Kinds]: (context: TenantContext, interaction: Kinds[K]) => Promise<FhirResponse>
 }
 
-/** A proxy forwards a terminology question through the guard's passage, and a job performs an export. */
+/** A proxy forwards the guard's request of a terminology operation, and a job performs an export. */
 const rejectNotAllowed = async (): Promise<never> => { throw new Failure('METHOD_NOT_ALLOWED') }
 
-/** What performs each kind of interaction. */
+/** The function that performs each kind of interaction. */
 const handlers: Performers = {
   read: fhirRead,
   vread: fhirVersionRead,

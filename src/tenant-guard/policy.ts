@@ -5,11 +5,11 @@ import { isAccessEvent } from './access-event-id.js'
 import { isId } from '../fhir/names.js'
 import { resourceTypes, sharedTypes } from '../fhir/resource-types.js'
 
-/** What one kind of interaction needs and what the guard does about it. */
+/** The requirements of one kind of interaction, and the guard's restriction of it. */
 interface Rule {
-  /** What the key must be allowed to do; the effect counts, not the HTTP method. `entries`: what its entries need. */
+  /** The scopes that the key needs; the effect counts, not the HTTP method. `entries`: those that its entries need. */
   readonly scopes: ReadonlyArray<'read' | 'write'> | 'entries'
-  /** Whom it is about: a tenant's records of a type, one of them, several, or what all tenants share. */
+  /** The subject: a tenant's records of a type, one of them, several, or what all tenants share. */
   readonly on: 'type' | 'record' | 'bundle' | 'shared'
   /** How one tenant is isolated from another's records, as the documentation prints it. */
   readonly isolation: string

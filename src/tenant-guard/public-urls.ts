@@ -11,7 +11,7 @@ export function rewriteUrls ({ backend, fhirBase }: Pick<TenantContext, 'backend
   return text.includes(backend.baseUrl) ? text.replaceAll(`${backend.baseUrl}/`, `${fhirBase}/`) : text
 }
 
-/** The JSON of a response as it is shown. */
+/** The JSON of a response with the gateway's URLs. */
 export function rewriteUrlsInText (
   context: Pick<TenantContext, 'backend' | 'fhirBase'>,
   { body }: Pick<BackendResponse, 'body'>

@@ -11,14 +11,14 @@ import { isTenantSystem, type Tenant } from './tenant.js'
 export interface SearchRequest {
   readonly type: string
   readonly parameters: readonly SearchParameter[]
-  /** Entries per page; 0 asks only for the number of matches. */
+  /** Entries per page; 0 requests only the number of matches. */
   readonly count: number
   /**
    * How exact the number of all matches must be, which costs a second query in the datastore; if absent, the datastore
    * decides.
    */
   readonly total?: 'accurate' | 'estimate' | 'none' | undefined
-  /** What the guard itself requires of the response, such as `_elements` and `_include`. */
+  /** The guard's own parameters for the response, such as `_elements` and `_include`. */
   readonly shape?: readonly SearchParameter[]
 }
 
@@ -56,8 +56,9 @@ export function restrict (
 }
 
 /**
- * The Cache-Control of a search that is never continued. Without no-cache HAPI would respond from an earlier search for
- * a minute; no-store prevents it from saving this one, and cuts the result at 100 matches unless more are requested.
+ * The Cache-Control of a search whose first page alone is read. Without no-cache HAPI would respond from an earlier
+ * search for a minute; no-store prevents it from storing this one, and cuts the result at 100 matches unless more are
+ * requested.
  */
 export const toSinglePageCacheControl = (maxMatches: number): string => `no-cache, no-store, max-results=${maxMatches}`
 
@@ -97,7 +98,7 @@ export function formatTenantToken ({ system, id }: Tenant): string {
   return `${escapeSearchValue(system)}|${escapeSearchValue(id)}`
 }
 
-/** Parameters that begin with `_` and look at nothing but the record itself. HAPI silently ignores a misspelt one. */
+/** Parameters that begin with `_` and search nothing but the record itself. HAPI silently ignores a misspelt one. */
 const harmlessControls = new Set(['_id', '_lastUpdated', '_profile', '_security', '_sort', '_source', '_tag'])
 /** Azure's name for the place of a page in a result. */
 const azurePage = 'ct'
@@ -132,8 +133,8 @@ function requireHarmless (type: string, [name, value]: SearchParameter, tenant: 
 const prefixed: ReadonlySet<string | undefined> = new Set(['date', 'number', 'quantity'])
 
 /**
- * Whether an alternative of a value says nothing: it has no more than what separates its parts, or a prefix. HAPI
- * ignores `|` in a token, and with it the condition, so that a delete by criteria would find any record.
+ * Whether an alternative of a value is empty: it contains only the separators of its parts, or a prefix. HAPI ignores
+ * `|` in a token, and with it the condition, so that a delete by criteria would find any record.
  */
 function isEmpty (alternative: string, kind: string | undefined): boolean {
   if (kind === 'string') return alternative.trim() === ''
@@ -157,7 +158,7 @@ function requireShortNumbers (type: string, [name, value]: SearchParameter): voi
 function requireOtherTag (value: string, tenant: Tenant): void {
   for (const token of splitUnescaped(value, ',')) {
     const [system, ...code] = splitUnescaped(token, '|')
-    // Whatever a server might take for an escape is one here, and not only those of FHIR.
+    // Everything that a server might interpret as an escape is one here, not only FHIR's escapes.
     const named = system!.replace(/\\(.)/gs, '$1')
     if (code.length !== 1 || named.trim() === '' || isTenantSystem(named, tenant)) {
       throw invalidSearch("_tag takes tags as system|code, with any system except the gateway's own tag system.")

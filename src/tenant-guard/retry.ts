@@ -8,7 +8,7 @@ export type Send = (request: ReadRequest) => Promise<BackendResponse>
 /** The same for work of the operator's that also writes. */
 export type SendAny = (request: BackendRequest) => Promise<BackendResponse>
 
-/** What a patient sender needs beyond its datastore. */
+/** The options of a sender with retries. */
 export interface RetryOptions {
   readonly pause?: (ms: number) => Promise<unknown>
   /** Called when the datastore is overloaded. */
@@ -50,7 +50,7 @@ export function isResponseTooLarge (error: unknown): boolean {
   )
 }
 
-/** Whether a write that failed may have taken effect all the same. */
+/** Whether a write that failed may still have taken effect. */
 export function mayHaveSucceeded (error: unknown): boolean {
   return (
     error instanceof Failure &&

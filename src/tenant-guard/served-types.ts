@@ -14,7 +14,7 @@ interface ServedTypes {
   readonly hasExport: boolean
 }
 
-/** Others refer to these most; a walk that meets them first has fewer references to remember. */
+/** Most references lead to these types; a scan that finds them first has fewer references to remember. */
 const oftenReferredTo = [
   'Organization',
   'Location',
@@ -28,7 +28,7 @@ const oftenReferredTo = [
 
 /**
  * Reads them from the datastore's CapabilityStatement, and tries the types of R4 that it leaves out, since records of
- * such a type exist all the same.
+ * such a type may exist.
  */
 export async function discoverServedTypes (send: Send): Promise<ServedTypes> {
   const capabilities = await fetchCapabilities(send)

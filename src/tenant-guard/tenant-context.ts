@@ -18,7 +18,7 @@ export interface TenantContext {
   readonly mode: Mode
   readonly ownership: Ownership
   readonly cursors: Cursors
-  /** What a key with limits may do; absent for one without, and for the gateway's own work. */
+  /** The permissions of a key with limits; absent for a key without limits, and for the gateway's own work. */
   readonly access?: TypeAccess
   /** Writes down each change of the tenant's records as an event; absent where none are recorded. */
   readonly changes?: ChangeRecorder
@@ -72,7 +72,7 @@ export interface Incident {
   readonly records: number
 }
 
-/** What a datastore stored differently than it was sent. Names no record and has no values. */
+/** The parts that a datastore stored differently than they were sent. Names no record and has no values. */
 export interface StoredDifferences {
   readonly datastore: string
   readonly type: string
@@ -175,7 +175,7 @@ export function notFound (): Failure {
   return new Failure('NOT_FOUND')
 }
 
-/** What the log may say about a response: its status and HAPI's error codes, but none of its text. */
+/** The facts about a response that the log may contain: its status and HAPI's error codes, but none of its text. */
 export function toFailureCause ({ status, body }: BackendResponse): { status: number, code?: string } {
   const codes = body.match(/HAPI-\d{4}/g)
   return codes === null ? { status } : { status, code: codes.join(' ') }

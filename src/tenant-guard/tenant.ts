@@ -31,8 +31,8 @@ function fold (text: string): string {
 }
 
 /**
- * Character by character, as far as the text is alike: what normalization retains of each does not depend on its
- * neighbours. Normalization makes eighteen characters of some, and a client may send five million of those.
+ * Character by character, while the texts are equal: the normalized form of each does not depend on its neighbours.
+ * Normalization makes eighteen characters of some, and a client may send five million of those.
  */
 function isFoldedEqual (text: string, requested: string): boolean {
   let found = 0
@@ -44,10 +44,7 @@ function isFoldedEqual (text: string, requested: string): boolean {
   return found === requested.length
 }
 
-/**
- * What is kept of the characters that were met, so that each is normalized once: nothing of most of Unicode, a text of
- * a few thousand.
- */
+/** A cache by character, so that each is normalized once: nothing for most of Unicode, a text for a few thousand. */
 const isDropped = new Uint8Array(0x110000)
 const foldedCharacters = new Map<number, string>()
 

@@ -2,8 +2,8 @@ import type { FhirResource, StoredResource } from '../mappings/fhir.js'
 import { isId } from '../fhir/names.js'
 import { isTenantSystem, type Tenant } from './tenant.js'
 
-/** What a record must be to be shown. */
-interface Expected {
+/** The conditions that a record must meet to be shown. */
+interface OwnershipCondition {
   readonly tenant: Tenant
   readonly type: string
   /** Absent if any record of the type will do. */
@@ -15,7 +15,7 @@ interface Expected {
  * exactly one tag of the tenant system, the tenant's own.
  * @returns undefined for anything else, which must not be shown
  */
-export function verifyOwned (value: unknown, { tenant, type, id }: Expected): StoredResource | undefined {
+export function verifyOwned (value: unknown, { tenant, type, id }: OwnershipCondition): StoredResource | undefined {
   if (value === null || typeof value !== 'object') return undefined
   const resource = value as FhirResource
   const isRequested = resource.resourceType === type && isId(resource.id) && (id === undefined || resource.id === id)

@@ -19,7 +19,7 @@ export class BackgroundTask {
     this.#wake()
   }
 
-  /** Tells the turn to leave, waits until it has, and lets none follow. */
+  /** Aborts the running turn, waits until it has ended, and starts no other. */
   async stop (): Promise<void> {
     this.#stopping.abort()
     this.#wake()

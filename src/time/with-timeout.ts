@@ -1,6 +1,6 @@
 /**
- * The result of some work, or `late` if it takes longer than `ms`, which the work itself does not notice. Rejects as
- * the work does.
+ * The result of some work, or `fallback` if it takes longer than `ms`; the work itself continues. Rejects as the work
+ * does.
  */
 export function withTimeout<T, L> (work: Promise<T>, ms: number, fallback: L): Promise<T | L> {
   return new Promise((resolve, reject) => {

@@ -26,7 +26,7 @@ async function createTokenClient (gateway: TestGateway, role: TokenRole, tenantI
   return { secret, tokenId, send }
 }
 
-/** Two organizations, each with a key, a member, an invitation and a token, and what their ids are. */
+/** Two organizations, each with a key, a member, an invitation and a token, and their ids. */
 async function startScene (t: Test) {
   const gateway = await startGateway(t)
   const operator = await createTokenClient(gateway, 'operator')
@@ -81,7 +81,7 @@ const buildPath = ({ path, id }: Pick<NamedOperation, 'path' | 'id'>, ids: Reado
   path.slice(1).replaceAll(/:(\w+)/g, (_, name: string) => (name === 'month' ? '2030-01' : ids[name]!)) +
   (queries[id] ?? '')
 
-/** Everything that the control plane stores, but sessions and times of use. */
+/** Everything that the control plane stores, except sessions and times of use. */
 async function readStored ({ control }: TestGateway): Promise<string> {
   const organizations = await control.organizations.list()
   const parts = await Promise.all(
@@ -96,7 +96,7 @@ async function readStored ({ control }: TestGateway): Promise<string> {
   return JSON.stringify([organizations, parts, await control.listAuditEntries({ limit: 1000 })])
 }
 
-t.test('every operation answers an operator with what the document says', { timeout: 300_000 }, async t => {
+t.test('every operation responds to an operator as the document says', { timeout: 300_000 }, async t => {
   const { operator, one } = await startScene(t)
   const ajv = new Ajv2020({ strict: false, formats: { 'date-time': true } })
   for (const { id, method, path, responseSchema, body } of [...operations].sort(
@@ -117,7 +117,7 @@ t.test('every operation answers an operator with what the document says', { time
 })
 
 t.test(
-  'to an admin or viewer of another organization everything is what never was, and stays as it is',
+  'for an admin or viewer of another organization everything is as if unknown, and nothing changes',
   { timeout: 300_000 },
   async t => {
     const { gateway, one, two } = await startScene(t)
@@ -152,7 +152,7 @@ t.test(
 )
 
 t.test(
-  "a viewer looks and changes nothing, and what is the operator's is no admin's",
+  "a viewer reads and changes nothing, and an admin cannot use the operator's operations",
   { timeout: 300_000 },
   async t => {
     const { gateway, one } = await startScene(t)
@@ -192,7 +192,7 @@ t.test(
   }
 )
 
-t.test('only a good management token opens it, and a revoked one does no longer', async t => {
+t.test('only a valid management token gives access to it, and a revoked one no longer does', async t => {
   const gateway = await startGateway(t)
   const { send, secret, tokenId } = await createTokenClient(gateway, 'operator')
   const gatewayToken = await createTokenClient(gateway, 'gateway')
@@ -217,7 +217,7 @@ t.test('only a good management token opens it, and a revoked one does no longer'
   t.notMatch(JSON.stringify(gateway.logged()), new RegExp(secret), 'no token in the log')
 })
 
-t.test('what is not understood is refused with every field that is wrong, and no value comes back', async t => {
+t.test('an invalid request is rejected with every wrong field, and no value is repeated', async t => {
   const { operator, one } = await startScene(t)
   const keys = `organizations/${one.ids.tenantId}/keys`
   const wrong = await operator.send('POST', keys, {
@@ -254,7 +254,7 @@ t.test('what is not understood is refused with every field that is wrong, and no
   t.match(await operator.send('GET', 'audit?limit=1'), { status: 200, body: { data: { length: 1 } } })
 })
 
-t.test('the document is free of complaints, has every operation, and needs no token', async t => {
+t.test('the document passes the linter, has every operation, and needs no token', async t => {
   const gateway = await startGateway(t)
   const response = await gateway.inject('/control/v1/openapi.json')
   t.equal(response.statusCode, 200)

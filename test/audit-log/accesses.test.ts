@@ -35,7 +35,7 @@ async function startAudited (
 const formatAccess = ({ action, interaction, type, id, records, outcome, code }: Line) =>
   [action, interaction, type, id, records, outcome, code].filter(part => part !== undefined).join(' ')
 
-test('each access is a line when its answer is there: who did what to which record, and how it ended', async t => {
+test('each access is logged before its response is sent: who accessed which record, how, and with which outcome', async t => {
   const gateway = await startAudited(t)
   const client = await createGatewayClient(gateway)
   const created = await client.send('POST', 'patients', ada)
@@ -98,28 +98,28 @@ test('raw FHIR, and each entry of a batch and a transaction, has its line', asyn
   t.same(lines.slice(6).sort(), ['R read Patient nobody 4 NOT_FOUND', `D delete Patient ${id} 0`].sort())
 })
 
-test('a search names what it showed only where that is wanted', async t => {
-  const gateway = await startAudited(t, { namesShown: true })
+test('a search lists the records it returned only where that is configured', async t => {
+  const gateway = await startAudited(t, { logsSearchResultIds: true })
   const client = await createGatewayClient(gateway)
   const { data: { id } } = await client.send('POST', 'patients', ada)
   await client.send('GET', 'patients')
   t.same(gateway.lines()[1]!.shown, [`Patient/${id}`])
 })
 
-test('no content of a record, no secret and nothing of a query is in the log', async t => {
-  const gateway = await startAudited(t, { namesShown: true })
+test('no content of a record, no secret and no part of a query is in the log', async t => {
+  const gateway = await startAudited(t, { logsSearchResultIds: true })
   const { secret } = await gateway.createKey()
   const headers = { 'x-api-key': secret, 'content-type': 'application/json' }
   await gateway.inject({ method: 'POST', url: '/v1/patients', headers, payload: ada })
   await gateway.inject({ url: '/v1/patients?lastName=byron&birthDate=1990-03-14', headers })
   await gateway.inject({ url: '/v1/patients/Byron-1990?lastName=Byron', headers })
   const text = readFileSync(gateway.file, 'utf8').replaceAll('"id":"Byron-1990"', '')
-  // No digit of a hash or an id makes a word of its own.
+  // No digit of a hash or an id forms a word by itself.
   t.notMatch(text, /byron|1990-03|\bada\b/i)
   t.notOk(text.includes(secret.slice(9)))
 })
 
-test('what a bulk job came to is a line that names the job', async t => {
+test('the outcome of a bulk job is a line with the id of the job', async t => {
   const gateway = await startAudited(t)
   const { secret } = await gateway.createKey()
   const { job } = await createImporter(gateway, secret).run(
@@ -133,7 +133,7 @@ test('what a bulk job came to is a line that names the job', async t => {
   t.equal(formatAccess(line!), 'E import Patient 2 0')
 })
 
-test('while lines can\'t be written nothing is done, and when they can everything goes on', async t => {
+test("while lines can't be written requests are rejected, and when they can all are served again", async t => {
   const gateway = await startAudited(t)
   const client = await createGatewayClient(gateway)
   const { data: { id } } = await client.send('POST', 'patients', ada)
@@ -163,7 +163,7 @@ test('where lines are not required, requests are served without them', async t =
   for (let i = 0; i < 3; i++) t.equal((await client.send('GET', 'patients')).status, 200)
 })
 
-test('clinigate audit-log verify says what it found, and ends with 1 when a line was changed or a known one is missing', async t => {
+test('clinigate audit-log verify prints its findings, and ends with 1 when a line was changed or a known one is missing', async t => {
   const gateway = await startAudited(t)
   const client = await createGatewayClient(gateway)
   for (let i = 0; i < 3; i++) await client.send('GET', 'patients')

@@ -14,13 +14,13 @@ type Event = Readonly<Record<string, any>>
 const sendFhir = (client: Client, method: string, path: string, body?: unknown) =>
   client.send(method, `fhir${path}`, body, { 'content-type': 'application/fhir+json', 'cache-control': 'no-cache' })
 
-/** What every datastore must do with the AuditEvents of accesses, and every gateway in front of it. */
+/** The guarantees for AuditEvents of accesses, on every datastore and every gateway in front of it. */
 export async function testAuditEvents (t: Test, fhirUrl: string): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'clinigate-events-'))
   t.teardown(() => rmSync(folder, { recursive: true }))
   const gateway = await startGateway(t, {
     fhirUrl,
-    config: { auditLog: { file: join(folder, 'access.log'), auditEvents: true, namesShown: true } }
+    config: { auditLog: { file: join(folder, 'access.log'), auditEvents: true, logsSearchResultIds: true } }
   })
   const client = await createGatewayClient(gateway)
   const direct = createFhirClient(fhirUrl)
@@ -39,7 +39,7 @@ export async function testAuditEvents (t: Test, fhirUrl: string): Promise<void> 
   await client.send('GET', 'patients?lastName=byron')
   await client.send('GET', 'patients/nobody')
   const events = await waitForStored(4)
-  await t.test('they say who did what to which record, and how it ended', async t => {
+  await t.test('they record who accessed which record, how, and with which outcome', async t => {
     const formatEvent = ({ action, subtype, outcome, outcomeDesc, entity }: Event) =>
       [
         action,
@@ -80,7 +80,7 @@ export async function testAuditEvents (t: Test, fhirUrl: string): Promise<void> 
   })
 
   await t.test(
-    'the organization reads them, nobody else does, and a record that was looked at can be deleted',
+    'the organization alone reads its AuditEvents, and a record with AuditEvents can be deleted',
     async t => {
       const own = await sendFhir(
         client,
@@ -108,7 +108,7 @@ export async function testAuditEvents (t: Test, fhirUrl: string): Promise<void> 
   )
 
   await t.test(
-    'nobody changes or deletes them, whichever way it is tried, or makes one that looks like them',
+    'no client can change, delete or forge AuditEvents by any method',
     async t => {
       const [event] = events as [Event]
       const named = `AuditEvent/${event.id}`

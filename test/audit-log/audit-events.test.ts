@@ -36,7 +36,7 @@ test('each access is an AuditEvent of its own organization, in the sandbox', asy
   await testAuditEvents(t, sandbox.url)
 })
 
-test('a gateway that is closed stores its last AuditEvents first, and none tells of another one', async t => {
+test('a gateway that closes stores its last AuditEvents first, and no AuditEvent describes another one', async t => {
   const sandbox = await startTestSandbox(t)
   const { gateway, lines } = await startEventful(t, { fhirUrl: sandbox.url })
   const client = await createGatewayClient(gateway)
@@ -80,7 +80,7 @@ test('a bulk job is an AuditEvent, and an import can neither change nor forge on
   )
 })
 
-test('while a datastore takes no AuditEvents requests are served as ever, and what could not be stored is told in the log', async t => {
+test('while a datastore rejects all AuditEvents, requests are served and the log reports the lost events', async t => {
   const server = await startFaultyServer()
   t.teardown(() => server.close())
   server.answerProbes()
@@ -98,7 +98,7 @@ test('while a datastore takes no AuditEvents requests are served as ever, and wh
   t.equal(lines().length, 5, 'the log itself has every access')
 })
 
-test('while a datastore rejects AuditEvents for good, requests are served and /health is degraded', async t => {
+test('while a datastore rejects AuditEvents permanently, requests are served and /health is degraded', async t => {
   const sandbox = await startTestSandbox(t, { readOnlyTypes: ['AuditEvent'] })
   const { gateway } = await startEventful(t, { fhirUrl: sandbox.url })
   const client = await createGatewayClient(gateway)
@@ -110,7 +110,7 @@ test('while a datastore rejects AuditEvents for good, requests are served and /h
   t.equal((await client.send('POST', 'patients', { lastName: 'Byron' })).status, 201)
 })
 
-test('AuditEvents that a datastore refuses one by one are told of, and the others are stored', async t => {
+test('AuditEvents that a datastore rejects one by one are reported, and the others are stored', async t => {
   const server = await startFaultyServer()
   t.teardown(() => server.close())
   server.answerProbes()
@@ -136,7 +136,7 @@ test('AuditEvents that a datastore refuses one by one are told of, and the other
   t.equal(batches.reduce((sum, { entry }) => sum + entry.length, 0), 3, 'none was sent again')
 })
 
-test('an organization without a datastore has no AuditEvents, and the log says so', async t => {
+test('an organization without a datastore has no AuditEvents, and the log reports it', async t => {
   const { gateway, lines } = await startEventful(t)
   const client = await createGatewayClient(gateway, { plan: 'enterprise', mode: 'live' })
   t.equal((await client.send('GET', 'patients')).status, 503)
@@ -172,7 +172,7 @@ function openAuditEvents (parts: Pick<AuditEventsParts, 'store'> & Partial<Audit
 
 const throwUnavailable = async () => { throw new Failure('BACKEND_UNAVAILABLE') }
 
-test('memory is bounded for each datastore, so that one which is down costs another one nothing', async t => {
+test('memory is bounded for each datastore, so that one that is down does not affect another one', async t => {
   const stored: string[] = []
   const { events, reported } = openAuditEvents({
     maxWaiting: 5,
@@ -195,7 +195,7 @@ test('memory is bounded for each datastore, so that one which is down costs anot
   t.same(events.counts, { stored: 5, unsent: 12, waiting: 0 })
 })
 
-test('what a datastore did not take is stored when it takes it again, in transactions of 100 of one organization', async t => {
+test('AuditEvents that a datastore did not accept are stored when it recovers, in transactions of 100 of one organization', async t => {
   let isDown = true
   const transactions: Array<{ readonly tenantId: string; readonly ids: string[] }> = []
   const { events, reported } = openAuditEvents({
@@ -219,7 +219,7 @@ test('what a datastore did not take is stored when it takes it again, in transac
   t.same(reported, [])
 })
 
-test('what a datastore takes only later waits for it, and the others are stored', async t => {
+test('AuditEvents that a datastore does not accept yet wait, and the others are stored', async t => {
   let request = 0
   const { events, reported } = openAuditEvents({
     store: async (_, some) => {
@@ -236,7 +236,7 @@ test('what a datastore takes only later waits for it, and the others are stored'
   t.match(reported, [{ tenantId: 'a1', records: 1 }], 'what comes after the end is told as given up')
 })
 
-test('a datastore that does not answer holds up the end no longer than it may', async t => {
+test('closing waits no longer than its limit for a datastore that does not respond', async t => {
   let release = () => {}
   const { events, reported } = openAuditEvents({
     closingMs: 20,

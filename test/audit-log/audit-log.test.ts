@@ -37,7 +37,7 @@ async function writeEntries (file: string, count: number): Promise<void> {
   await audit.close()
 }
 
-test('a line that was told to be written is in the file, in its order, and the chain is whole', async t => {
+test('a line that was acknowledged is in the file, in order, and the chain is complete', async t => {
   const file = createLogPath(t)
   const audit = await open(file)
   const adding = Array.from({ length: 2_500 }, (_, i) => audit.add(buildEntry(i)))
@@ -71,7 +71,7 @@ for (const [what, change] of Object.entries<(lines: string[]) => string[]>({
   })
 }
 
-test('a log that was written anew from a line on, or cut off, lacks a line that is known', async t => {
+test('verification against a known line fails when the log was rewritten from a line on, or truncated', async t => {
   const [file, forged] = [createLogPath(t), createLogPath(t)]
   await writeEntries(file, 8)
   const { last } = await verify([file])
@@ -80,7 +80,7 @@ test('a log that was written anew from a line on, or cut off, lacks a line that 
   t.match(await verify([forged], `${last.n}:${last.hash}`), { isKnownMissing: true, broken: undefined })
 })
 
-test('a new file is begun when one is full and when a day has ended, and the chain goes on through all of them', async t => {
+test('a new file is started when one is full and when a day has ended, and the chain continues through all of them', async t => {
   const file = createLogPath(t)
   const audit = await open(file, { fileBytes: 1_000 })
   for (let i = 0; i < 12; i++) await audit.add(buildEntry(i, i < 6 ? '01' : '02'))
@@ -103,7 +103,7 @@ test('a new file is begun when one is full and when a day has ended, and the cha
   t.match(await verify(listLogFiles(file)), { broken: undefined }, 'older ones may be kept elsewhere')
 })
 
-test('what a crash left of a line is cut off, and nothing that was told to be there goes with it', async t => {
+test('a partial line that a crash left is cut off, and no acknowledged line is lost', async t => {
   const file = createLogPath(t)
   await writeEntries(file, 4)
   appendFileSync(file, readLines(file)[0]!.slice(0, 100))
@@ -111,14 +111,14 @@ test('what a crash left of a line is cut off, and nothing that was told to be th
   t.match(await verify([file]), { lines: 6, broken: undefined })
 })
 
-test('a file that ends with a foreign line is not gone on with', async t => {
+test('a file that ends with a foreign line is not continued', async t => {
   const file = createLogPath(t)
   await writeEntries(file, 2)
   appendFileSync(file, 'hello\n')
   await t.rejects(open(file), { message: /verify/ })
 })
 
-test('while the file can\'t be written adding fails, and what came meanwhile is written afterwards', async t => {
+test("while the file can't be written adding fails, and later lines are written afterwards", async t => {
   const file = createLogPath(t)
   const audit = await open(file, { retryMs: 5 })
   await audit.add(buildEntry(0))
@@ -134,7 +134,7 @@ test('while the file can\'t be written adding fails, and what came meanwhile is 
   t.match(await verify([file]), { lines: 4, broken: undefined })
 })
 
-test('memory is bounded while the file can\'t be written, and a line tells how many were given up', async t => {
+test("memory is bounded while the file can't be written, and a line counts the lost ones", async t => {
   const file = createLogPath(t)
   const audit = await open(file, { retryMs: 5, maxWaiting: 3 })
   await audit.add(buildEntry(0))
@@ -153,7 +153,7 @@ test('memory is bounded while the file can\'t be written, and a line tells how m
   t.match(await verify([file]), { broken: undefined })
 })
 
-test('two processes that write to one file do not: the first one to notice stops', async t => {
+test('of two processes that write to one file, the first one to notice stops', async t => {
   const file = createLogPath(t)
   const [first, second] = [await open(file, { retryMs: 5 }), await open(file, { retryMs: 5 })]
   await first.add(buildEntry(0))

@@ -12,13 +12,13 @@ const file = { path: 'Binary/1', accept: ['application/fhir+ndjson'], signal: ne
 
 const reset: Behaviour = response => { response.socket!.destroy() }
 const neverRespond: Behaviour = () => {}
-/** A server that answers what a breaker asks, whatever becomes of others. */
+/** A server that responds to the probe of a breaker, and to other requests as `others` does. */
 const withProbeResponse =
   (others: Behaviour): Behaviour =>
     (response, request) =>
       (request.url!.endsWith(probePath) ? sendJson(404, {}) : others)(response, request)
 
-/** So long that a busy machine is no silence. */
+/** So long that a slow response of a busy machine is no silence. */
 const neverMs = 3_600_000
 
 async function startWithBreaker (
@@ -53,7 +53,7 @@ async function startWithBreaker (
   }
 }
 
-t.test('a datastore that is down is asked by its breaker alone, and by everybody again once it answers', async t => {
+t.test('only the breaker sends requests to a datastore that is down, until it responds again', async t => {
   const { server, breaker, backend, states, codeOf } = await startWithBreaker(t)
   t.equal(await codeOf(backend.send(read)), 'ok')
   server.behave(reset)
@@ -76,7 +76,7 @@ t.test('a datastore that is down is asked by its breaker alone, and by everybody
   t.strictSame(states, ['open', 'closed'])
 })
 
-t.test('trouble with one request shuts out no other one, as long as the server answers', async t => {
+t.test('a failing request does not block others as long as the server responds to probes', async t => {
   const { server, breaker, backend, states, codeOf } = await startWithBreaker(t, { totalTimeoutMs: 100 })
   for (const behaviour of [reset, neverRespond, sendJson(500, {}), sendJson(503, {})]) {
     server.behave(withProbeResponse(behaviour))
@@ -88,7 +88,7 @@ t.test('trouble with one request shuts out no other one, as long as the server a
   t.strictSame(states, [])
 })
 
-t.test('what a server answers knowingly is no trouble, and nobody looks after it', async t => {
+t.test('a status that a server sends on purpose is no failure, and starts no probe', async t => {
   const { server, breaker, backend, codeOf } = await startWithBreaker(t)
   for (const status of [400, 401, 403, 404, 409, 412, 422, 429, 501]) {
     server.behave(sendJson(status, {}))
@@ -99,7 +99,7 @@ t.test('what a server answers knowingly is no trouble, and nobody looks after it
   t.equal(breaker.state, 'closed')
 })
 
-t.test('a server that takes requests and answers none is found out while they wait', async t => {
+t.test('a server that accepts requests and responds to none is detected while they wait', async t => {
   const { server, breaker, backend, codeOf } = await startWithBreaker(t, { connectTimeoutMs: 300, silenceMs: 50 })
   const held: Array<() => void> = []
   server.behave(response => { held.push(() => sendJson(200, {})(response, response.req)) })
@@ -112,7 +112,7 @@ t.test('a server that takes requests and answers none is found out while they wa
   await waitUntil(() => breaker.state === 'closed')
 })
 
-t.test('a server that is slow and not away is left open, though all its connections wait', async t => {
+t.test('the breaker stays closed for a slow server, though all its connections wait', async t => {
   const { server, breaker, backend, codeOf } = await startWithBreaker(t, { connections: 2, silenceMs: 50 })
   server.behave(withProbeResponse(response => { setTimeout(() => sendJson(200, {})(response, response.req), 300) }))
   t.strictSame(await Promise.all(Array.from({ length: 6 }, () => codeOf(backend.send(write)))), Array(6).fill('ok'))
@@ -121,7 +121,7 @@ t.test('a server that is slow and not away is left open, though all its connecti
 })
 
 t.test(
-  "files that break off and a proxy's exchanges are trouble too, and a proxy is refused as others are",
+  'files that break off and failures of a proxy count as failures too, and a proxy is refused by an open breaker',
   async t => {
     const { server, breaker, backend } = await startWithBreaker(t)
     const sendThroughProxy = () =>

@@ -5,7 +5,7 @@ import type { ServerOptions } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { probePath } from '../../src/backends/http-backend.js'
 
-/** What a loopback server was sent, in order. */
+/** The requests that a loopback server received, in order. */
 interface Seen {
   readonly method: string
   readonly url: string
@@ -13,22 +13,20 @@ interface Seen {
   readonly body: string
 }
 
-/** A loopback server that answers each request by the next of its behaviours; the last one stays. */
+/** A loopback server that responds to each request by the next of its behaviours; the last one repeats. */
 export interface FaultyServer {
   readonly url: string
   readonly port: number
   readonly seen: Seen[]
   behave (...behaviours: Behaviour[]): void
-  /**
-   * For a whole gateway, which looks after its datastores by itself: what it asks to that end is answered and not seen.
-   */
+  /** For a whole gateway, which probes its datastores by itself: probes get a response and are not in `seen`. */
   answerProbes (): void
   close (): Promise<void>
 }
 
 export type Behaviour = (response: ServerResponse, request: IncomingMessage) => void
 
-/** Answers with FHIR JSON. */
+/** Responds with FHIR JSON. */
 export function sendJson (status: number, body: unknown, headers: Record<string, string> = {}): Behaviour {
   return response => {
     response.writeHead(status, { 'content-type': 'application/fhir+json', ...headers }).end(JSON.stringify(body))

@@ -45,7 +45,7 @@ const dripBody: Behaviour = response => {
   response.on('close', () => clearInterval(timer))
 }
 
-t.test('a request reaches the path below the base URL with the gateway\'s own headers and no others', async t => {
+t.test("a request reaches the path below the base URL with the gateway's own headers and no others", async t => {
   const { server, backend } = await startStub(t, { authorization: createFixedAuthorization(formatBearerHeader('secret')) })
   await backend.send({ ...write, headers: { prefer: 'return=representation', 'x-request-id': 'r1' } })
   const { method, url, headers, body } = server.seen[0]!
@@ -62,7 +62,7 @@ t.test('a request reaches the path below the base URL with the gateway\'s own he
   })
 })
 
-t.test('a page link at the base, a search by POST and a basic credential are sent as they are', async t => {
+t.test('a page link at the base, a search by POST and a basic credential are sent unchanged', async t => {
   const { server, backend } = await startStub(t, { authorization: createFixedAuthorization(formatBasicHeader('gateway', 'pä:ss')) })
   await backend.send({ method: 'GET', path: '?_getpages=1' })
   await backend.send({ method: 'POST', path: 'Patient/_search?_tag=a%7Cb', form: 'name=x' })
@@ -71,7 +71,7 @@ t.test('a page link at the base, a search by POST and a basic credential are sen
   t.equal(server.seen[1]!.headers.authorization, 'Basic ' + Buffer.from('gateway:pä:ss').toString('base64'))
 })
 
-t.test('a header that may steer the datastore is not sent, whoever asks', async t => {
+t.test('a header that may steer the datastore is never sent', async t => {
   const { server, backend } = await startStub(t)
   for (const name of ['content-location', 'x-cascade', 'authorization', 'host', 'X-Request-Id']) {
     await t.rejects(backend.send({ ...read, headers: { [name]: 'x' } }), {
@@ -82,7 +82,7 @@ t.test('a header that may steer the datastore is not sent, whoever asks', async 
   t.equal(server.seen.length, 0)
 })
 
-t.test('answers below 500 are handed on with their text untouched', async t => {
+t.test('responses below 500 are returned with their text untouched', async t => {
   const { server, backend } = await startStub(t)
   server.behave(response => {
     response
@@ -99,7 +99,7 @@ t.test('answers below 500 are handed on with their text untouched', async t => {
   t.equal((await backend.send({ method: 'DELETE', path: 'Patient/1' })).body, '')
 })
 
-t.test('each trouble of the datastore has its code', async t => {
+t.test('each failure of the datastore has its code', async t => {
   const patient = await startStub(t, { maxResponseBytes: 1000 })
   const hasty = await startStub(t, { headersTimeoutMs: 100, bodyTimeoutMs: 100, totalTimeoutMs: 1000 })
   const cases: Array<[string, Behaviour, string, RegExp?]> = [
@@ -132,7 +132,7 @@ t.test('each trouble of the datastore has its code', async t => {
   for (const [what, behaviour, code, retryAfter = /^undefined$/] of cases) {
     const { server, backend } = code === 'BACKEND_TIMEOUT' ? hasty : patient
     for (const request of [read, write]) {
-      // So that a connection is there, and the request is sent before any time is over.
+      // So that a connection is there, and the request is sent before any timeout.
       server.behave(sendJson(200, {}))
       await backend.send(read).catch(() => {})
       server.behave(behaviour)
@@ -144,12 +144,12 @@ t.test('each trouble of the datastore has its code', async t => {
   }
 })
 
-t.test('a write whose end is unknown tells the client to read first, and is never repeated', async t => {
+t.test('a write with an unknown outcome is reported as such, to be checked by the client, and is never retried', async t => {
   const { server, backend } = await startStub(t, { headersTimeoutMs: 100 })
   for (const behaviour of [reset, sendHalfBody, neverRespond, sendJson(500, {}), sendJson(502, {}), sendHtml]) {
     server.behave(behaviour)
     t.match((await catchFailure(backend.send(write))).message, /check whether it was made/)
-    // A time that is over is told before the server has read what it was sent.
+    // The timeout may be reported before the server has read the request.
     await waitUntil(() => server.seen.length > 0)
     t.equal(server.seen.length, 1)
     t.match(
@@ -161,7 +161,7 @@ t.test('a write whose end is unknown tells the client to read first, and is neve
   }
 })
 
-t.test('a read is repeated once after a broken connection, 502, 503 and 504, and not after anything else', async t => {
+t.test('a read is retried once after a broken connection, 502, 503 and 504, and not after anything else', async t => {
   const { server, backend } = await startStub(t)
   for (const behaviour of [reset, sendHalfBody, sendJson(502, {}), sendJson(503, {}), sendJson(504, {})]) {
     server.behave(behaviour, sendJson(200, { resourceType: 'Patient' }))
@@ -183,7 +183,7 @@ t.test('a read is repeated once after a broken connection, 502, 503 and 504, and
   t.equal(hasty.server.seen.length, 1)
 })
 
-t.test('a datastore that is down or unknown is unavailable, for reads and writes, and the probe says so', async t => {
+t.test('a datastore that is down or unknown is unavailable, for reads and writes, and the probe reports it', async t => {
   const { server, backend } = await startStub(t)
   t.equal(await backend.probe(), true)
   server.behave(sendJson(500, {}))
@@ -200,8 +200,8 @@ t.test('a datastore that is down or unknown is unavailable, for reads and writes
   }
 })
 
-t.test('a request that finds every connection busy waits no longer than its budget, and was not sent', async t => {
-  // The time of the first one runs while it waits for its credential; the second has the connection by then, and for
+t.test('a request that finds every connection busy waits no longer than its budget, and is not sent', async t => {
+  // The timeout of the first one runs while it waits for its credential; the second has the connection by then, and for
   // longer.
   const headers = [() => undefined, () => pause(600, formatBearerHeader('late')), () => undefined]
   const { server, backend } = await startStub(t, {
@@ -209,7 +209,7 @@ t.test('a request that finds every connection busy waits no longer than its budg
     totalTimeoutMs: 1_000,
     authorization: { ...createFixedAuthorization(), header: () => headers.shift()!() }
   })
-  // So that the connection is there, and the second is sent before its time is over.
+  // So that the connection is there, and the second is sent before its timeout.
   await backend.send(read)
   server.behave(neverRespond)
   const waiting = catchFailure(backend.send(write))
@@ -220,7 +220,7 @@ t.test('a request that finds every connection busy waits no longer than its budg
 })
 
 t.test(
-  'a certificate that no authority vouches for is refused; a given authority is believed, for its own names alone',
+  'a certificate of an unknown authority is rejected; a configured authority is trusted, for its own names alone',
   async t => {
     const certificate = readFileSync(new URL('self-signed.pem', import.meta.url), 'utf8')
     const key = readFileSync(new URL('self-signed-key.pem', import.meta.url), 'utf8')
@@ -248,7 +248,7 @@ t.test(
   }
 )
 
-t.test('to close it again is to wait for the same end', async t => {
+t.test('closing twice waits for the same end', async t => {
   const { server, backend } = await startStub(t)
   server.behave(sendJson(200, {}))
   const response = backend.send(read)

@@ -17,7 +17,7 @@ t.test('a reference below the base URL is relative, however its JSON is printed'
   }
 })
 
-t.test('what is no reference to a record of this server stays to the byte', async t => {
+t.test('text that is no reference to a record of this server stays the same to the byte', async t => {
   for (const text of [
     '{"reference":"Patient/1"}',
     '{"reference":"#p1"}',
@@ -39,7 +39,7 @@ t.test('no text within a resource is taken for a reference', async () => {
   }))
 })
 
-t.test('among the URLs of a Bundle, the references and nothing else are relative', async () => {
+t.test('among the URLs of a Bundle, only the references are relative', async () => {
   const member = fc.tuple(fc.constantFrom('reference', 'fullUrl', 'url', 'system', 'x-url'), fc.constantFrom('', ' ', '\n'))
   fc.assert(fc.property(fc.array(member, { maxLength: 8 }), members => {
     const print = (referred: string) => members
@@ -49,7 +49,7 @@ t.test('among the URLs of a Bundle, the references and nothing else are relative
   }))
 })
 
-t.test('bytes in which references are said to be relative have no absolute one, however they are printed', async t => {
+t.test('bytes whose references are reported as relative have no absolute one, however they are printed', async t => {
   const token = fc.constantFrom(
     `"reference":"${base}/Patient/1"`, `"reference" : "${base}/Patient/1"`, '"reference":"Patient/1"', ',', ' ', 'x'.repeat(20),
     `"reference":"${base.replaceAll('/', '\\/')}\\/Patient\\/1"`, `"fullUrl":"${base}/Patient/1"`, `"div":"\\"reference\\":\\"${base}/"`

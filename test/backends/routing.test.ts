@@ -26,7 +26,7 @@ t.test('each key mode and plan has its own datastore', async t => {
   t.equal(backendFor({ mode: 'live', plan: 'enterprise', tenantId: 'tenant-acme' }).name, 'acme')
 })
 
-t.test('live data of an enterprise without a datastore, or of a plan that nobody knows, goes nowhere', async t => {
+t.test('live data of an enterprise without a datastore, or of an unknown plan, is rejected', async t => {
   for (const tenantId of [
     'tenant-other',
     'tenant-acm',
@@ -47,7 +47,7 @@ t.test('live data of an enterprise without a datastore, or of a plan that nobody
 })
 
 t.test(
-  "an enterprise whose datastore the control plane names has that one, unless it is shared, another's or not there",
+  "an enterprise whose datastore the control plane names has that one, unless it is shared, another's or missing",
   async t => {
     const own = createRouting({
       plans: ['pro', 'enterprise'],
@@ -76,13 +76,13 @@ t.test(
   }
 )
 
-t.test('a mode that is neither test nor live goes nowhere', async t => {
+t.test('a mode that is neither test nor live is not routed', async t => {
   t.throws(() => backendFor({ mode: 'Live' as 'live', plan: 'pro', tenantId: 'tenant-acme' }), {
     code: 'BACKEND_UNAVAILABLE'
   })
 })
 
-t.test('a name that no datastore has stops the start', async t => {
+t.test('a routed name without a datastore stops the start', async t => {
   t.throws(
     () =>
       createRouting({

@@ -45,7 +45,7 @@ const sendSegments =
     }
 
 t.test(
-  "a file is read as it comes, under the gateway's own credential and for the types that were asked for",
+  "a file is streamed, with the gateway's own credential and for the requested types",
   async t => {
     const { server, read } = await startStub(t, { authorization: createFixedAuthorization('Bearer secret') })
     for (const contentType of [`${type};charset=utf-8`, 'application/ndjson']) {
@@ -62,13 +62,13 @@ t.test(
   }
 )
 
-t.test('a file may be larger than any answer, and is not held', async t => {
+t.test('a file may be larger than the maximum of a response, and is not buffered', async t => {
   const { server, read } = await startStub(t, { maxResponseBytes: 1_000 })
   server.behave(sendSegments(200, { 'content-type': type }, 'x'.repeat(2_000_000)))
   t.equal((await read()).text.length, 2_000_000)
 })
 
-t.test('a file that is not there is an answer without content', async t => {
+t.test('a missing file is a response without content', async t => {
   const { server, read } = await startStub(t)
   for (const status of [404, 410]) {
     server.behave(sendSegments(status, { 'content-type': 'application/fhir+json' }, '{"secret":1}'))
@@ -76,7 +76,7 @@ t.test('a file that is not there is an answer without content', async t => {
   }
 })
 
-t.test('trouble is told as that of any request, once and without a second try', async t => {
+t.test('failures of a file are reported like those of any request, once and without a retry', async t => {
   const patient = await startStub(t)
   const hasty = await startStub(t, { bodyTimeoutMs: 200, headersTimeoutMs: 200 })
   const cases: Array<
@@ -128,7 +128,7 @@ t.test('trouble is told as that of any request, once and without a second try', 
     const error = await read().then(() => undefined, error => error)
     t.ok(error instanceof Failure, name)
     t.match(error, failure, name)
-    // A time that is over is told before the server has read what it was sent.
+    // The timeout may be reported before the server has read the request.
     await waitUntil(() => server.seen.length > 0)
     t.equal(server.seen.length, 1, name)
   }
@@ -139,7 +139,7 @@ t.test('trouble is told as that of any request, once and without a second try', 
   await down.close()
 })
 
-t.test('who waits no more says so, and the reason comes back', async t => {
+t.test('an aborted stream rejects with the reason of the abort', async t => {
   const { server, read } = await startStub(t)
   server.behave(response => { response.writeHead(200, { 'content-type': type }).write('x') })
   const controller = new AbortController()

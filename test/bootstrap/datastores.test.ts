@@ -11,11 +11,11 @@ import { loadConfig } from '../../src/config/load.js'
 import { Disposables } from '../../src/bootstrap/parts.js'
 import { openDatastores } from '../../src/bootstrap/datastores.js'
 
-/** One server behind three names, two connections to each; it answers what it is asked when it is told to. */
+/** One server under three names, two connections to each; it holds each request until the test lets it respond. */
 async function openTestDatastores (t: Test) {
   const requested: Array<{ readonly url: string, readonly response: ServerResponse }> = []
   const server = createServer(({ url = '' }, response) => {
-    // Looks of the circuit are not what is asked.
+    // Probes of the breaker are not counted.
     if (url.endsWith('-probe')) return response.writeHead(404).end()
     requested.push({ url, response })
   }).listen(0, '127.0.0.1')
@@ -40,7 +40,7 @@ async function openTestDatastores (t: Test) {
   )
   return {
     backendFor,
-    asked: requested,
+    requested,
     read: (owner: RoutingKey) => backendFor(owner).send({ method: 'GET', path: `Patient/${owner.tenantId}` }),
     waitForRequests: async (count: number) => {
       while (requested.length < count) await new Promise(resolve => setTimeout(resolve, 5))
@@ -55,7 +55,7 @@ async function openTestDatastores (t: Test) {
 
 const test = (tenantId: string): RoutingKey => ({ tenantId, mode: 'test', plan: 'pro' })
 
-t.test('the way of an organization to its datastore is made once, and is no other\'s where it has a share', async t => {
+t.test('the backend of an organization is created once, and is not shared where it has a share', async t => {
   const { backendFor } = await openTestDatastores(t)
   t.equal(backendFor(test('acme')), backendFor(test('acme')))
   const backends = new Set(
@@ -67,7 +67,7 @@ t.test('the way of an organization to its datastore is made once, and is no othe
   t.equal(backends.size, 8)
 })
 
-t.test('a change of mode or plan leads to another datastore with the next request', async t => {
+t.test('a change of mode or plan routes the next request to another datastore', async t => {
   const { backendFor } = await openTestDatastores(t)
   const nameOf = (owner: RoutingKey) => backendFor(owner).name
   for (let i = 0; i < 2; i++) {
@@ -79,8 +79,8 @@ t.test('a change of mode or plan leads to another datastore with the next reques
   }
 })
 
-t.test('an organization has no more than its share when thousands of others were there since it asked', async t => {
-  const { backendFor, read, asked: requested, waitForRequests, letGo } = await openTestDatastores(t)
+t.test('an organization has no more than its share after thousands of other organizations sent requests', async t => {
+  const { backendFor, read, requested, waitForRequests, letGo } = await openTestDatastores(t)
   const first = backendFor(test('greedy'))
   const responses = [read(test('greedy'))]
   await waitForRequests(1)

@@ -32,7 +32,7 @@ async function runWithSizeLimit (
 }
 
 // It said "cannot rollback - no transaction is active" or "disk I/O error".
-t.test('a start that finds no room for its databases says so', async t => {
+t.test('a start without disk space for its databases reports it', async t => {
   const CLINIGATE_DATA = t.testdir()
   for (const blocks of [0, 16, 64, 128]) {
     t.match(
@@ -44,7 +44,7 @@ t.test('a start that finds no room for its databases says so', async t => {
 })
 
 // It said "getaddrinfo ENOTFOUND nope.invalid".
-t.test('a start at a host name that is unknown names the setting', async t => {
+t.test('a start with an unknown host name names the setting', async t => {
   for (const code of ['ENOTFOUND', 'EAI_AGAIN']) {
     const error = Object.assign(new Error(`getaddrinfo ${code} nope.invalid`), { code, syscall: 'getaddrinfo' })
     const explained = await withListenRemedy(Promise.reject(error)).catch(explainStartupError)
@@ -58,7 +58,7 @@ t.test('a start at a host name that is unknown names the setting', async t => {
 })
 
 // It left an empty file, with which no later start was possible.
-t.test('a secret of the cursors that found no room on the disk is made by the next start', async t => {
+t.test('a cursor secret that could not be written to a full disk is created by the next start', async t => {
   const directory = t.testdir()
   const program = `const { ensureCursorSecret } = await import(${JSON.stringify(join(built, 'config', 'secrets.js'))})
     console.log(ensureCursorSecret({ cursor: {}, dataDirectory: ${JSON.stringify(directory)} }).length)`
@@ -69,9 +69,9 @@ t.test('a secret of the cursors that found no room on the disk is made by the ne
   t.strictSame(readdirSync(directory), ['cursor.secret'])
 })
 
-// The operator was made first, with a password that nobody ever saw.
+// The operator was created first, with a password that was never shown.
 t.test(
-  'a first start that breaks off before it shows anything leaves nobody out: the next one makes an operator',
+  'after a first start that fails before it shows the password, the next start creates an operator',
   async t => {
     const file = join(t.testdir(), 'control.db')
     const control = await openControlStore({ file, plans: ['pro'], plansWithoutOverage: [], now: () => new Date() })
@@ -91,7 +91,7 @@ const start = (environment: Record<string, string>) =>
   startProcess({}, { environment: { PORT: '0', LOG_LEVEL: 'silent', ...environment }, out: () => {} })
 
 // "file is not a database" could be any of four, of which one may be moved away and another holds all keys and bills.
-t.test('a start with a damaged file says which one it is', async t => {
+t.test('a start with a damaged file names it', async t => {
   for (const name of ['control.db', 'idempotency.db', 'sandbox-test.db']) {
     const CLINIGATE_DATA = t.testdir()
     writeFileSync(join(CLINIGATE_DATA, name), 'this is no database, but a text that is long enough for one'.repeat(100))
@@ -103,7 +103,7 @@ t.test('a start with a damaged file says which one it is', async t => {
   }
 })
 
-t.test('a start on a control database of a newer version says so', async t => {
+t.test('a start on a control database of a newer version reports it', async t => {
   const CLINIGATE_DATA = t.testdir()
   const file = join(CLINIGATE_DATA, 'control.db')
   await (await openControlStore({ file, plans: ['pro'], plansWithoutOverage: [], now: () => new Date() })).close()
@@ -113,7 +113,7 @@ t.test('a start on a control database of a newer version says so', async t => {
   await t.rejects(start({ CLINIGATE_DATA }), { message: /^a newer version of clinigate .* restore the backup/ })
 })
 
-t.test('a start that meets a file for a directory, or an address that is not there, says what to change', async t => {
+t.test('a start with a file in place of a directory, or an unknown address, reports what to change', async t => {
   const directory = t.testdir({ file: 'x' })
   await t.rejects(start({ CLINIGATE_DATA: join(directory, 'file') }), {
     message: /file must be a directory, .*CLINIGATE_DATA$/
@@ -124,7 +124,7 @@ t.test('a start that meets a file for a directory, or an address that is not the
 })
 
 // Both started, and both counted and sent the usage and the events of one directory.
-t.test('a data directory that another process uses is refused, also after a restart and a kill', async t => {
+t.test('a data directory that another process uses is rejected, also after a restart and a kill', async t => {
   const CLINIGATE_DATA = t.testdir()
   const datastores = { FHIR_TEST_URL: 'http://127.0.0.1:9/test', FHIR_LIVE_URL: 'http://127.0.0.1:9/live' }
   const startGateway = (processes = '1') => {
@@ -161,15 +161,15 @@ t.test('a control plane and a gateway can share a data directory', async t => {
   lockDirectory({ dataDirectory, role: 'all' }, { timeoutMs: 0 })()
 })
 
-// Whoever began a bulk job then was answered with 500.
-t.test('a control database without room says to try again, and works again once there is room', async t => {
+// A client that created a bulk job then got 500.
+t.test('writes to a control database on a full disk get 503 with Retry-After, and work again once there is room', async t => {
   const folder = mkdtempSync(join(tmpdir(), 'clinigate-full-'))
   t.teardown(() => rmSync(folder, { recursive: true }))
   const { db } = await openSqlite(join(folder, 'control.db'))
   t.teardown(() => db.destroy())
   await sql`CREATE TABLE large (content BLOB)`.execute(db)
   const write = () => db.transaction().execute(trx => sql`INSERT INTO large VALUES (zeroblob(100000))`.execute(trx))
-  // SQLite itself raises it to what the file has by now, and fails as on a disk that is full.
+  // SQLite itself raises it to the current size of the file, and fails as on a full disk.
   await sql`PRAGMA max_page_count = 1`.execute(db)
   await t.rejects(write(), {
     name: 'DatabaseUnavailable',
@@ -184,8 +184,8 @@ t.test('a control database without room says to try again, and works again once 
 
 const cli = join(dirname(buildMain()), 'operator', 'cli', 'index.js')
 
-// It ended with the stack of an uncaught error and the code by which an audit tells of findings.
-t.test('a command whose output finds no room says so, and that what it did is done', async t => {
+// It ended with the stack of an uncaught error and with the exit code by which an audit reports findings.
+t.test("a command that can't write its output reports it, and that its work is done", async t => {
   const full = openSync('/dev/full', 'w')
   t.teardown(() => closeSync(full))
   const { PATH = '' } = process.env

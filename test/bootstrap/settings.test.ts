@@ -8,7 +8,7 @@ import { ensureCursorSecret } from '../../src/config/secrets.js'
 import { ConfigError, loadConfig } from '../../src/config/load.js'
 import { openPostgres } from '../../src/control-plane/store/database/postgres.js'
 
-// A gateway that was to listen at `::` did not start, and said `Invalid URL`.
+// A gateway that was to listen at `::` did not start, and reported `Invalid URL`.
 t.test('the URL of a gateway that listens at an IPv6 address has the address in brackets', async t => {
   for (const [HOST, url] of [
     ['::', 'http://[::]:8080'],
@@ -20,8 +20,8 @@ t.test('the URL of a gateway that listens at an IPv6 address has the address in 
   }
 })
 
-// Whoever exported what `clinigate bulk` reads, as its how-to says, could use no other command in that shell.
-t.test('the variables of clinigate bulk keep nothing else from starting', async t => {
+// With the variables of `clinigate bulk` exported, as its how-to says, no other command could be used in that shell.
+t.test('the variables of clinigate bulk do not prevent any other command', async t => {
   const environment = {
     CLINIGATE_DATA: t.testdir(),
     CLINIGATE_API_KEY: 'svc_test_…',
@@ -33,9 +33,9 @@ t.test('the variables of clinigate bulk keep nothing else from starting', async 
   })
 })
 
-// Only names beginning with CLINIGATE_ were checked, so FHIR_LIVE_ULR was passed over and live records went into the
+// Only names beginning with CLINIGATE_ were checked, so FHIR_LIVE_ULR was ignored and live records went into the
 // embedded sandbox.
-t.test('a variable that almost spells one of ours is a mistake, whatever it begins with', async t => {
+t.test('a variable that is nearly one of ours is a mistake, whatever its prefix', async t => {
   const CLINIGATE_DATA = t.testdir()
   const misspelt = {
     FHIR_LIVE_ULR: 'FHIR_LIVE_URL',
@@ -54,7 +54,7 @@ t.test('a variable that almost spells one of ours is a mistake, whatever it begi
   }
 })
 
-t.test('variables of other programs, and of secrets that the configuration names, are left alone', async t => {
+t.test('variables of other programs, and of secrets that the configuration names, are ignored', async t => {
   const CLINIGATE_DATA = t.testdir()
   const others = {
     POST: 'x',
@@ -85,8 +85,9 @@ function getSettingsErrors (t: Test, settings: object, environment: Record<strin
   }
 }
 
-// One letter too many in a number, and nothing was said of secrets, certificates and routes until the next start.
-t.test('a mistake of one setting hides none of others', async t => {
+// With one digit too many in a number, mistakes in secrets, certificates and routes were not reported until the next
+// start.
+t.test('a mistake in one setting hides none in others', async t => {
   t.strictSame(
     getSettingsErrors(
       t,
@@ -129,7 +130,7 @@ t.test('a mistake of one setting hides none of others', async t => {
   )
 })
 
-t.test('a setting that has not its form is told of once, whatever reads it', async t => {
+t.test('a setting of the wrong type is reported once, by whichever code reads it', async t => {
   t.strictSame(
     getSettingsErrors(t, { datastores: null, routing: { live: 'x' } }).map(error => error.split(':')[0]),
     ['datastores']
@@ -158,8 +159,8 @@ function getConfigErrors (environment: Record<string, string>): readonly string[
   }
 }
 
-// Node passes over what is no certificate: the gateway started, and refused every answer of the datastore.
-t.test('a file of authorities that holds none is a mistake, of a datastore and of its token server', async t => {
+// Node ignores text that is no certificate: the gateway started, and rejected every response of the datastore.
+t.test('a file of authorities without a certificate is a mistake, for a datastore and its token server', async t => {
   const directory = t.testdir({ 'ca.pem': 'a page that asks to sign in' })
   const caFile = join(directory, 'ca.pem')
   const getDatastoreErrors = (settings: object) => {
@@ -174,19 +175,19 @@ t.test('a file of authorities that holds none is a mistake, of a datastore and o
   t.strictSame(getDatastoreErrors({ caFile: validFile, auth: { ...auth, caFile: validFile } }), [])
 })
 
-// PostgreSQL and Redis were spoken to with whoever was there.
-t.test('Node\'s switch against verifying certificates is a mistake', async t => {
+// The certificates of PostgreSQL and Redis were not verified either.
+t.test('NODE_TLS_REJECT_UNAUTHORIZED=0 is a mistake', async t => {
   t.match(getConfigErrors({ NODE_TLS_REJECT_UNAUTHORIZED: '0' }), [
     /^NODE_TLS_REJECT_UNAUTHORIZED: .*always verified.*NODE_EXTRA_CA_CERTS/
   ])
   t.strictSame(getConfigErrors({ NODE_TLS_REJECT_UNAUTHORIZED: '1' }), [])
 })
 
-// Whoever believed it deleted a good secret for the sake of a file's rights.
-t.test('a start that can\'t read the secret of the cursors says so, and not that the secret is wrong', async t => {
+// The message made operators delete a valid secret because of the permissions of its file.
+t.test("a start that can't read the cursor secret reports that, and not that the secret is wrong", async t => {
   const directory = t.testdir()
   const file = join(directory, 'cursor.secret')
-  // What no user can read, root neither.
+  // A file that no user can read, not even root.
   symlinkSync(file, file)
   t.throws(() => ensureCursorSecret(loadConfig({ CLINIGATE_DATA: directory })), { code: 'ELOOP' })
 })
@@ -195,13 +196,13 @@ const backends = join(import.meta.dirname, '../backends')
 const cert = join(backends, 'expired.pem')
 
 t.test(
-  'where the certificate of PostgreSQL has expired, it is said so, and nobody is sent to look for its authority',
+  'an expired certificate of PostgreSQL is reported as expired, and not as of an unknown authority',
   async t => {
     const secureContext = createSecureContext({
       key: readFileSync(join(backends, 'self-signed-key.pem')),
       cert: readFileSync(cert)
     })
-    // PostgreSQL up to the point where TLS begins: it says yes to the question for it.
+    // PostgreSQL up to the point where TLS begins: it accepts the request for TLS.
     const server = createServer(socket => {
       socket.once('data', () => {
         socket.write('S')

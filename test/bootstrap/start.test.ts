@@ -13,7 +13,7 @@ import { waitUntil } from '../harness/until.js'
 
 const main = buildMain()
 
-// In a process of its own, since Node's way of making directories held it for good.
+// In a process of its own, since Node's way of creating directories blocked it for ever.
 function start (CLINIGATE_DATA: string, file = main, ...args: string[]) {
   const { PATH = '' } = process.env
   const { status, signal, stderr } = spawnSync(process.execPath, [file, ...args], {
@@ -25,7 +25,7 @@ function start (CLINIGATE_DATA: string, file = main, ...args: string[]) {
   return { status, signal, stderr }
 }
 
-t.test('a data directory that cannot be made ends the start at once, and what to do is told', async t => {
+t.test('a data directory that cannot be created ends the start at once, with what to do', async t => {
   const directory = t.testdir()
   symlinkSync(join(directory, 'nowhere', 'else'), join(directory, 'link'))
   symlinkSync(join(directory, 'loop'), join(directory, 'loop'))
@@ -55,7 +55,7 @@ t.test('a data directory that cannot be made ends the start at once, and what to
   }
 })
 
-t.test('a directory is made with those above it, once, and for this user alone', async t => {
+t.test('a directory is created with its parents, once, and for this user alone', async t => {
   const path = join(t.testdir(), 'a', 'b', 'c')
   ensureDirectory(path)
   ensureDirectory(path)
@@ -72,9 +72,9 @@ const readModes = (directory: string) =>
       .map(name => [name, (statSync(join(directory, name)).mode & 0o777).toString(8)])
   )
 
-// A directory that the operator or a service manager had made is often open to all, and control.db holds the key of
+// A directory that the operator or a service manager had created is often open to all, and control.db holds the key of
 // bulk files and password hashes.
-t.test('databases are their user\'s alone in a data directory that all may enter, also those made before', async t => {
+t.test('databases are readable by their user alone in a data directory that all may enter, also those created before', async t => {
   const CLINIGATE_DATA = t.testdir()
   chmodSync(CLINIGATE_DATA, 0o755)
   const previous = process.umask(0o022)
@@ -102,7 +102,7 @@ t.test('databases are their user\'s alone in a data directory that all may enter
 
 const built = dirname(buildMain())
 
-/** What a program of Node writes to standard error when it may have so many files open. */
+/** Standard error of a program of Node with a limit of open files. */
 async function runWithFileLimit (files: number, args: readonly string[], env: Record<string, string>): Promise<string> {
   const { PATH = '' } = process.env
   return await promisify(execFile)('sh', ['-c', `ulimit -n ${files}; exec "$0" "$@"`, process.execPath, ...args], {
@@ -115,7 +115,7 @@ async function runWithFileLimit (files: number, args: readonly string[], env: Re
 }
 
 // Node said with its stack that a package or a file cannot be found, or that too many files are open.
-t.test('a start or a command that may open too few files says so', async t => {
+t.test('a start or a command with too few file descriptors reports it', async t => {
   const env = { CLINIGATE_DATA: t.testdir(), PORT: '1' }
   for (const files of [100, 200, 300]) {
     for (const args of [['main.js'], ['operator/cli/index.js', 'orgs', 'list']]) {
@@ -128,14 +128,14 @@ t.test('a start or a command that may open too few files says so', async t => {
   }
 })
 
-t.test('a process that may open enough files, or any number, goes on', async t => {
+t.test('a process with enough file descriptors, or without a limit, goes on', async t => {
   for (const files of [512, Infinity]) t.doesNotThrow(() => requireOpenFiles(files))
   t.throws(() => requireOpenFiles(511), { message: /only 511 files/ })
 })
 
-// Its secrets were lost and its databases left open: the process took the signal's default.
+// Its secrets were lost and its databases stayed open: the process took the signal's default.
 t.test(
-  'a process that is asked to end while its first start is under way finishes it, shows its secrets and closes',
+  'a process that is signalled to end during its first start finishes it, shows its secrets and closes',
   async t => {
     const { PATH = '' } = process.env
     const child = spawn(process.execPath, [main], {
@@ -153,7 +153,7 @@ t.test(
       child.kill('SIGKILL')
       await ended
     })
-    // It listens before it makes an operator and an organization.
+    // It listens before it creates an operator and an organization.
     await waitUntil(() => output.err.includes('Server listening'))
     child.kill('SIGTERM')
     t.strictSame(await ended, [0, null])

@@ -5,7 +5,7 @@ import { Tenant } from './tenant.js'
 
 const { listLogFiles, verify } = await import(join(built, 'observability', 'audit-log', 'chain.js'))
 
-/** Clients of a gateway at which nothing is answered that is not in its access audit log. */
+/** Clients of a gateway that must log every response in its access audit log. */
 export class AuditedTenant extends Tenant {
   constructor ({ auditLog, ...parts }) {
     super(parts)

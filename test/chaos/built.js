@@ -1,4 +1,4 @@
 import { join } from 'node:path'
 
-/** The built program, which is put to the test. */
+/** The built program under test. */
 export const built = join(import.meta.dirname, '..', '..', 'dist')

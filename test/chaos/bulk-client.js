@@ -5,20 +5,20 @@ import { built } from './built.js'
 const { catalog } = await import(join(built, 'envelope', 'failures.js'))
 
 const linesOfAnImport = 200
-/** Jobs that have not ended, at most: one that met a fault waits before it is tried again. */
+/** The maximum of unfinished jobs: one that met a fault waits before it is retried. */
 const maxOpen = 3
 
 /**
- * Imports and exports of one organization. Each line of an import has one result, whatever happens while it
- * is done; what a result says was created is there; and an export has all that was there when it began, and nothing of
+ * Imports and exports of one organization. Each line of an import has one result, whatever happens meanwhile; a record
+ * that a result reports as created exists; and an export has every record that existed when it began, and none of
  * others.
  */
 export class BulkClient {
   counts = { imports: 0, exports: 0, linesCreated: 0, linesFailed: 0, linesExported: 0, jobsLeft: 0 }
-  /** Of lines that were said to be created. */
+  /** Of lines that were reported as created. */
   #created = []
   #number = 0
-  /** Jobs that have not ended, and who judges them then. */
+  /** Jobs that have not ended, and the check of each. */
   #open = new Set()
 
   constructor (tenant) {
@@ -34,8 +34,8 @@ export class BulkClient {
   }
 
   /**
-   * Waits for the jobs that have not ended, but not for ever: what still waits to be tried again is cancelled, and what
-   * is told of it until then is true.
+   * Waits for the unfinished jobs until the time that is given: a job that still waits for a retry is cancelled, and
+   * its status must be true until then.
    */
   async endJobs (until) {
     while (this.#open.size > 0 && performance.now() < until) await this.#pollJobs()
@@ -49,7 +49,7 @@ export class BulkClient {
     }
   }
 
-  /** After the organization has read everything. */
+  /** After the organization has read all its records. */
   settle () {
     const found = new Set(this.tenant.found)
     const missing = this.#created.filter(marker => !found.has(marker)).length
@@ -63,7 +63,7 @@ export class BulkClient {
       if (status < 500 && status !== 200) this.#addViolation(`a job is answered with ${status}`)
       if (status !== 200 || ['pending', 'processing'].includes(job.status)) continue
       if (job.status !== 'completed') this.#addViolation(`a job is ${job.status}: ${job.failure?.code}`)
-      // What could not be read is asked for again.
+      // A job that could not be read is polled again.
       else if (!await one.judge(job)) continue
       this.#open.delete(one)
     }

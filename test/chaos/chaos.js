@@ -15,12 +15,12 @@ import { Tenant } from './tenant.js'
 const { openControlStore } = await import(join(built, 'control-plane', 'store', 'store.js'))
 
 /**
- * Lets one thing after another go wrong around a gateway in a process of its own, while organizations work with it.
- * Everything is to work again within `recoveredWithinMs` of a fault's end.
+ * Injects one fault after another around a gateway in a process of its own, while organizations work with it.
+ * Everything must work again within `recoveredWithinMs` of a fault's end.
  * @param {{ seconds: number, seed: number, hapi?: string, recoveredWithinMs?: number, jobsEndWithinMs?: number, log?:
  * (line: string) => void }} options bulk jobs that are under way at the end have `jobsEndWithinMs` to end
  * @returns {Promise<{ recoveries: Array<{ name: string, tookMs: number }>, counts: Record<string, number>, violations:
- * string[] }>} how long each recovery took, what was counted, and what broke a promise
+ * string[] }>} how long each recovery took, the counts, and the broken guarantees
  */
 export async function runChaos ({
   seconds,
@@ -57,7 +57,7 @@ export async function runChaos ({
   }
 }
 
-/** Every kind of fault once, in an order of chance, and again as long as there is time. */
+/** Every kind of fault once, in random order, and again as long as there is time. */
 async function runRounds (scene, { until, recoveredWithinMs, random, log }) {
   const recoveries = []
   const all = [...Object.entries(scene.events), ...faultNames.map(name => [name, async () => {
@@ -149,11 +149,11 @@ async function openScene ({ hapi, random, recoveredWithinMs, log }) {
 }
 
 /**
- * Nothing more can be written down by the gateway: what is there is read, and a write is done or refused in words.
- * Where lines are required, all is refused.
+ * The gateway can write nothing to its disk: reads are served, and each write is done or rejected with a message. Where
+ * lines are required, all requests are rejected.
  */
 async function runFullDisk (disk, { tenants, withLines, random }) {
-  // Some room comes free by itself.
+  // Some room becomes free by itself.
   const filling = setInterval(() => disk.fill(), 20)
   disk.fill()
   for (const tenant of [...tenants, ...withLines]) tenant.fullSince = performance.now()
@@ -178,12 +178,12 @@ async function measureRecovery (tenants) {
   return performance.now() - began
 }
 
-/** Letters that nothing else in an answer has, a name for each organization. */
+/** Letters that occur nowhere else in a response, a name for each organization. */
 const names = ['Xqzalpha', 'Xqzbravo', 'Xqzcharlie', 'Xqzdelta']
 
 /**
- * A gateway that is killed and started again; `mayBreak` says whether a connection from a time on may have been broken
- * by that.
+ * A gateway that is killed and started again; `mayBreak` returns whether that may have broken a connection since a
+ * time.
  */
 async function startGateway (folder, { fhirUrl, dataDirectory, more }) {
   const gateway = new Restartable({
@@ -230,9 +230,8 @@ async function createEnvironment (folder, { fhirUrl, dataDirectory }) {
   const plans = join(folder, 'plans.json')
   writeFileSync(plans, JSON.stringify({ chaos: { requestsPerMinute: null, requestsPerMonth: null, overage: true } }))
   const config = join(folder, 'config.json')
-  // Some go on while others wait for the lease of a gateway that was killed to run out. Nothing is held back of a disk
-  // that is small.
-  writeFileSync(config, JSON.stringify({ bulk: { jobsAtOnce: 16, jobsPerOrganization: 8, reserveBytes: 0 } }))
+  // Some continue while others wait until the lease of a killed gateway expires. Nothing is reserved on a small disk.
+  writeFileSync(config, JSON.stringify({ bulk: { maxConcurrentJobs: 16, jobsPerOrganization: 8, reserveBytes: 0 } }))
   return {
     CLINIGATE_DATA: dataDirectory,
     CLINIGATE_CONFIG: config,

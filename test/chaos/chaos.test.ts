@@ -4,10 +4,10 @@ import { runChaos } from './chaos.js'
 t.setTimeout(300_000)
 
 t.test(
-  'whatever goes wrong, nothing acknowledged is lost, nothing is done twice, nobody sees another, and all is served again soon',
+  "under any fault no acknowledged write is lost or done twice, no tenant reads another's data, and service recovers soon",
   async t => {
     const seed = Date.now() % 2 ** 31
-    // The machine may have much else to do.
+    // The machine may be busy.
     const { recoveries, counts, violations } = await runChaos({
       seconds: 20,
       seed,

@@ -3,7 +3,7 @@ import { built } from './built.js'
 
 const { catalog } = await import(join(built, 'envelope', 'failures.js'))
 
-/** What of an answer is not as the contract has it; empty when all is. */
+/** Lists where a response violates the contract; empty when it conforms. */
 export function findContractViolations ({ status, headers, text }) {
   let body
   try {

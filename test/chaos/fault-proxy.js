@@ -1,7 +1,7 @@
 import { once } from 'node:events'
-import { createServer, request as ask } from 'node:http'
+import { createServer, request as sendRequest } from 'node:http'
 
-/** What goes wrong between the gateway and its datastore, by name; each is given a request and a way to pass it on. */
+/** The faults between the gateway and its datastore, by name; each gets a request and a function that forwards it. */
 const faults = {
   none: pass => pass(),
   latency: pass => {
@@ -10,7 +10,7 @@ const faults = {
   'reset before': (_, { request }) => {
     request.socket.destroy()
   },
-  // The worst: it was done, and nobody is told.
+  // The worst: the request was performed, and the client gets no response.
   'reset after': (pass, { request }) => pass(() => request.socket.destroy()),
   'half answers': (pass, { request, response }) =>
     pass((received, body) => {
@@ -40,7 +40,7 @@ const faults = {
 /** The names of all faults. */
 export const faultNames = Object.keys(faults).filter(name => name !== 'none')
 
-/** Stands before a datastore and passes everything on, but for the fault that is set. */
+/** A proxy in front of a datastore that forwards everything, except for the current fault. */
 export async function startFaultProxy (targetOf) {
   let fault = faults.none
   const server = createServer(async (request, response) => {
@@ -68,7 +68,7 @@ export async function startFaultProxy (targetOf) {
   }
 }
 
-/** Page links begin with the address that was asked. */
+/** Page links begin with the URL that was requested. */
 function withOwnUrls (received, body, { from, to }) {
   const own = Buffer.from(body.toString().replaceAll(from, to))
   const { 'transfer-encoding': _, ...headers } = received.headers
@@ -83,7 +83,7 @@ function withOwnUrls (received, body, { from, to }) {
 
 function passOn (target, { request: { method, url, headers }, body }) {
   return new Promise((resolve, reject) => {
-    const outgoing = ask(
+    const outgoing = sendRequest(
       new URL(url, target),
       { method, headers: { ...headers, host: new URL(target).host } },
       async received => {

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 
-/** A process that is started again after it was killed, and tells by a line when it is ready. */
+/** A process that is started again after it was killed, and prints a line when it is ready. */
 export class Restartable {
   #ended
 
@@ -10,7 +10,7 @@ export class Restartable {
     Object.assign(this, { script, args, env, ready })
   }
 
-  /** Resolves with what the line says when it is ready. */
+  /** Resolves with the content of the line that it prints when it is ready. */
   async start () {
     const { PATH, HOME } = process.env
     this.child = spawn(process.execPath, [this.script, ...this.args], {
@@ -34,7 +34,7 @@ export class Restartable {
     this.child?.kill(name)
   }
 
-  /** Ends it without a chance to say goodbye. */
+  /** Kills it without a shutdown. */
   async kill () {
     this.signal('SIGKILL')
     await this.#ended

@@ -1,7 +1,7 @@
 /**
  * `npm run chaos [-- --minutes N --seed N --hapi URL]`: a gateway whose datastore, network and process fail again and
- * again, on the sandbox or on a FHIR server that is given, while clients count what they were promised. The seed sets
- * the faults and their order.
+ * again, on the sandbox or on the given FHIR server, while clients check what was acknowledged. The seed sets the
+ * faults and their order.
  */
 import { parseArgs } from 'node:util'
 import { runChaos } from './chaos.js'

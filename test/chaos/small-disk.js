@@ -6,9 +6,9 @@ const sizeMegabytes = 64
 const block = Buffer.alloc(64 * 1024, 1)
 
 /**
- * A file system of its own for a directory, which can really be full: ENOSPC for whoever writes there. It takes the
- * right to mount.
- * Its `close` unmounts it. Where that right is missing there is none, and `why` says so.
+ * A file system of its own for a directory, which can really be full: writes fail with ENOSPC. It requires the
+ * permission to mount.
+ * Its `close` unmounts it. Without the permission `why` gives the reason instead.
  * @returns {{ fill: () => void, empty: () => void, close: () => void } | { why: string }}
  */
 export function mountSmallDisk (directory) {
@@ -22,7 +22,7 @@ export function mountSmallDisk (directory) {
   const file = openSync(join(directory, 'filler'), 'w')
   return {
     fill: () => {
-      // What is too much is written as far as there is room.
+      // The last block is written as far as there is room.
       try {
         while (writeSync(file, block) > 0);
       } catch (error) {

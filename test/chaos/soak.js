@@ -1,6 +1,6 @@
 /**
- * `npm run soak [-- --minutes N]`: a gateway under half of the load that it can bear, for a while. Its memory and the
- * time of its answers are printed as a table; they must not grow.
+ * `npm run soak [-- --minutes N]`: a gateway under half of its maximum load, for a while. Its memory and response times
+ * are printed as a table; they must not grow.
  */
 import { parseArgs } from 'node:util'
 import autocannon from 'autocannon'
@@ -10,8 +10,8 @@ const { values } = parseArgs({ options: { minutes: { type: 'string', default: '1
 const seconds = Number(values.minutes) * 60
 const parts = 10
 
-// Memory settles as the caches fill and the compiler finishes, which the first tenth is for; and two processors are
-// never quite alone.
+// Memory settles as the caches fill and the compiler finishes, for which the first tenth is left out; and two
+// processors are never idle.
 const maxGrowth = { memory: 1.15, p99: 1.5 }
 const minNoticedMs = 10
 

@@ -3,23 +3,23 @@ import { findContractViolations } from './check-response.js'
 
 /**
  * One organization's clients: they create, read, change and search patients that carry a marker of their own, and
- * remember what they were promised. Whatever breaks a promise becomes a violation.
+ * remember what was acknowledged. Every broken guarantee becomes a violation.
  */
 export class Tenant {
   /** By id: the marker, and the first names that the record may have now. */
   promised = new Map()
-  /** The ids of requests that were done, or refused for what they were. */
+  /** The ids of requests that were performed, or rejected for their content. */
   served = []
   violations = []
-  /** The markers of all that is there at the end. */
+  /** The markers of all records that exist at the end. */
   found = []
   counts = {
-    answers: 0,
+    responses: 0,
     created: 0,
     replayed: 0,
     changed: 0,
     failures: 0,
-    unanswered: 0,
+    withoutResponse: 0,
     servedOnFullDisk: 0,
     refusedOnFullDisk: 0
   }
@@ -28,12 +28,12 @@ export class Tenant {
   fullSince
   #number = 0
 
-  /** `mayBreak` says whether the gateway itself is being ended, so that connections may break. */
+  /** `mayBreak` returns whether the gateway itself is being ended, so that connections may break. */
   constructor ({ name, secret, url, others, random, mayBreak }) {
     Object.assign(this, { name, secret, url, others, random, mayBreak })
   }
 
-  /** Works until it is told to stop. */
+  /** Works until `stopping` is aborted. */
   async work (stopping) {
     const tasks = [
       () => this.#create(),
@@ -48,7 +48,7 @@ export class Tenant {
     }
   }
 
-  /** Sends one request; undefined when no answer came. Every answer is judged. */
+  /** Sends one request and checks the response; undefined when none arrived. */
   async send (method, path, { body, key, type = 'application/json' } = {}) {
     const began = performance.now()
     try {
@@ -75,14 +75,14 @@ export class Tenant {
           : JSON.parse(received.text).data
       }
     } catch (error) {
-      this.counts.unanswered++
+      this.counts.withoutResponse++
       if (!this.mayBreak(began)) this.violations.push(`no answer to ${method}: ${error.cause?.code ?? error.message}`)
       return undefined
     }
   }
 
   #checkResponse (response, what, broken) {
-    this.counts.answers++
+    this.counts.responses++
     if (response.status >= 400) this.counts.failures++
     if (response.status < 500) this.served.push(response.headers.get('x-request-id'))
     for (const rule of broken) this.violations.push(`${what}: ${rule}`)
@@ -91,7 +91,7 @@ export class Tenant {
     }
   }
 
-  /** What can't be noted down is refused by a clear 503, and reading takes no room. */
+  /** A write that can't be recorded is rejected with 503, and reads need no room. */
   #checkOnFullDisk (what, status) {
     this.counts[status < 500 ? 'servedOnFullDisk' : 'refusedOnFullDisk']++
     if (status >= 500 && status !== 503) this.violations.push(`${what}: ${status} on a full disk`)
@@ -108,7 +108,7 @@ export class Tenant {
         this.promised.set(response.data.id, { marker, names: new Set(['v0']) })
         return
       }
-      // What needs no note is done meanwhile.
+      // Writes that need no record are performed meanwhile.
       if (this.fullSince !== undefined) await this.#change()
       await pause(500)
     }
@@ -118,7 +118,7 @@ export class Tenant {
     const [id, record] = this.#pickRecord() ?? []
     if (id === undefined) return
     const firstName = `v${++this.#number}`
-    // From the moment at which it is sent it may be done.
+    // From the moment at which it is sent it may be performed.
     record.names.add(firstName)
     const response = await this.send('PATCH', `patients/${id}`, { body: { firstName } })
     if (response?.status === 200) {
@@ -158,10 +158,7 @@ export class Tenant {
     }
   }
 
-  /**
-   * Reads everything once more, when nothing is wrong any longer: nothing promised is missing, and nothing is there
-   * twice.
-   */
+  /** Reads everything once more, after all faults: no acknowledged record is missing or duplicated. */
   async settle () {
     const markers = (this.found = [])
     for (let cursor = ''; cursor !== undefined;) {

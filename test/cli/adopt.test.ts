@@ -21,7 +21,7 @@ async function startClinic (
 
 const patient = { resourceType: 'Patient' }
 
-t.test('records are adopted by type, by search and all, and the summary says what was done', async t => {
+t.test('records are adopted by type, by search and all, and the summary reports the counts', async t => {
   const { server, environment, tenantId } = await startClinic(t)
   const foreign = await server.plant(patient, [tenantSystem, 'b'])
   const untagged = await server.plant({ ...patient, gender: 'male' })
@@ -72,7 +72,7 @@ t.test('a record that could not be adopted ends with 1 and the reason', async t 
     await server.plant({ resourceType: 'Observation', subject: { reference: `Patient/${subject.id}` } }),
     await server.plant({ resourceType: 'Observation' })
   ]
-  // As in a server that was filled while it checked no references: it would not take the record now.
+  // As in a server that was filled while it checked no references: it would reject the record now.
   const database = new Database(file)
   database.prepare('UPDATE resource SET deleted = 1 WHERE id = ?').run(subject.id)
   database.close()
@@ -84,7 +84,7 @@ t.test('a record that could not be adopted ends with 1 and the reason', async t 
 })
 
 t.test(
-  'what was not understood, an unknown tenant or a datastore that fails ends with 2 and writes nothing',
+  'invalid arguments, an unknown tenant or a datastore that fails end with 2 and write nothing',
   async t => {
     const { server, environment, tenantId } = await startClinic(t)
     const record = await server.plant(patient)
@@ -120,7 +120,7 @@ t.test(
 )
 
 t.test(
-  'a run that is killed leaves whole records, and the next one writes only what is left',
+  'a run that is killed leaves complete records, and the next one writes only the remaining ones',
   { timeout: 240_000 },
   async t => {
     const { server, environment, tenantId } = await startClinic(t)
@@ -154,8 +154,8 @@ t.test(
   }
 )
 
-// HAPI passes over a modifier that a parameter does not have: `birthdate:not=1970-01-01` adopted the one patient born
-// on that day.
+// HAPI ignores a modifier that a parameter does not have: `birthdate:not=1970-01-01` adopted the one patient born on
+// that day.
 t.test('records are adopted by no modifier that their search parameter does not have', async t => {
   for (const search of [
     'Patient?birthdate:not=1970-01-01',

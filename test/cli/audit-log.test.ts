@@ -7,7 +7,7 @@ const hash = 'a'.repeat(64)
 
 // It alarmed with "shortened" and the exit code of a log that was tampered with.
 t.test(
-  'a known line that cannot be one is refused as a mistake of the command, not told as missing from the log',
+  'a malformed known line is a usage error, not a line that is missing from the log',
   async t => {
     const file = join(t.testdir(), 'access.log')
     writeFileSync(file, '')
@@ -32,7 +32,7 @@ t.test(
   }
 )
 
-t.test('a directory in the place of the log is told in words', async t => {
+t.test('a directory as the log file is reported with a message', async t => {
   t.match(await runCommand({}, 'audit-log', 'verify', t.testdir()), {
     code: 1,
     out: '',

@@ -10,7 +10,7 @@ const server = openExistingServer(sandbox.url)
 const environment = { CLINIGATE_DATA: join(t.testdir(), 'data'), FHIR_LIVE_URL: sandbox.url }
 const parseFindings = (out: string): any[] => out.trim().split('\n').map(line => JSON.parse(line))
 
-t.test('a clean datastore ends with 0 and says so', async t => {
+t.test('a clean datastore ends with 0 and a message', async t => {
   const ended = await runCommand(environment, 'audit', 'live')
   t.same(ended, { code: 0, out: '0 records were read; no findings.\n', err: '' })
   await server.plant({ resourceType: 'Patient' }, [tenantSystem, 'a'])
@@ -73,7 +73,7 @@ Findings:
   ])
 })
 
-t.test('a reader that has seen enough ends the report in peace', async t => {
+t.test('a reader that closes the pipe ends the report without an error', async t => {
   await server.plantAll(Array.from({ length: 3_000 }, () => ({ resourceType: 'Basic', code: { text: 'x' } })))
   const { child, ended } = start(environment, 'audit', 'live', '--json', '--type', 'Basic')
   child.stdout!.once('data', () => child.stdout!.destroy())
@@ -81,7 +81,7 @@ t.test('a reader that has seen enough ends the report in peace', async t => {
   t.same([code, err], [1, ''])
 })
 
-t.test('a part of the types can be audited, and a server that is in no configuration', async t => {
+t.test('some of the types can be audited, and a server that is not configured', async t => {
   t.match(await runCommand(environment, 'audit', 'live', '--type', 'Encounter,Group'), { code: 0, out: /^0 records/ })
   t.match(await runCommand({ CLINIGATE_DATA: environment.CLINIGATE_DATA }, 'audit', '--url', sandbox.url), {
     code: 1,
@@ -90,7 +90,7 @@ t.test('a part of the types can be audited, and a server that is in no configura
 })
 
 t.test(
-  'what was not understood, or a datastore that fails, ends with 2 and one line that says what to do',
+  'invalid arguments, or a datastore that fails, end with 2 and one line with what to do',
   async t => {
     const cases: Array<[RegExp, ...string[]]> = [
       [/name a datastore, or a server with --url/, 'audit'],

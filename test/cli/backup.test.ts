@@ -31,7 +31,7 @@ t.test(
   }
 )
 
-t.test('a backup of PostgreSQL, or of no database, is refused with what to do', async t => {
+t.test('a backup of PostgreSQL, or of a missing database, is rejected with what to do', async t => {
   const folder = t.testdir()
   const to = join(folder, 'copies')
   t.match(await runCommand({ CLINIGATE_DATA: folder }, 'backup', '--to', to), { code: 1, err: /no control database/ })

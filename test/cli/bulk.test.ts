@@ -15,7 +15,7 @@ interface World {
   readonly env: Record<string, string>
 }
 
-// Nothing of a configuration: a wrong one would stop every command that reads it.
+// Not from the configuration: a wrong one would stop every command that reads it.
 const noConfiguration = { CLINIGATE_CONFIG: '/nowhere/config.json', CLINIGATE_DATA: '/dev/null/data' }
 
 async function open (t: Test, directory: string): Promise<World> {
@@ -35,7 +35,7 @@ const readLines = (file: string): any[] =>
     .map(line => JSON.parse(line))
 const findJobId = (text: string): string => /job-[a-z2-7]{26}/.exec(text)![0]
 
-test('4,000 lines go in, each with its result in order, and come out again', { timeout: 300_000 }, async t => {
+test('4,000 lines are imported, each with its result in order, and exported again', { timeout: 300_000 }, async t => {
   const { bulk, directory } = await open(t, t.testdir())
   const file = join(directory, 'patients.ndjson')
   writeFileSync(file, buildPatientLines(4_000))
@@ -62,7 +62,7 @@ test('4,000 lines go in, each with its result in order, and come out again', { t
   t.same(readdirSync(to).sort(), ['Patient.ndjson', 'export.json'])
 })
 
-test('lines that fail are told with number, code and field, and end the command with 1; no value of them is repeated', async t => {
+test('lines that fail are reported with number, code and field, and end the command with 1; none of their values is repeated', async t => {
   const { bulk, directory } = await open(t, t.testdir())
   const file = join(directory, 'some.ndjson')
   writeFileSync(file, [buildPatientLine(1), buildPatientLine(2, { colour: 'violet' }), '{"firstName":\n', buildPatientLine(3)].join(''))
@@ -81,7 +81,7 @@ test('lines that fail are told with number, code and field, and end the command 
   t.equal((await bulk('import', file, '--type', 'patients', '--force')).code, 1)
 })
 
-test('a dry run checks every line and writes nothing; a file of gzip is sent as it is', async t => {
+test('a dry run checks every line and writes nothing; a gzip file is sent unchanged', async t => {
   const { bulk, directory } = await open(t, t.testdir())
   const file = join(directory, 'patients.ndjson.gz')
   writeFileSync(file, gzipSync(buildPatientLines(50)))
@@ -90,7 +90,7 @@ test('a dry run checks every line and writes nothing; a file of gzip is sent as 
   t.match(await bulk('import', file, '--type', 'patients', '--force'), { code: 0, out: /50 lines: 50 created/ })
 })
 
-test('standard input is imported as it comes', async t => {
+test('standard input is imported as a stream', async t => {
   const { env, directory } = await open(t, t.testdir())
   const results = join(directory, 'results.ndjson')
   const { child, ended } = start(env, 'bulk', 'import', '-', '--type', 'patients', '--results', results, '--json')
@@ -103,7 +103,7 @@ test('standard input is imported as it comes', async t => {
 })
 
 test(
-  'a download whose connection breaks is gone on with by ranges until it is whole',
+  'a download whose connection breaks is resumed by ranges until it is complete',
   { timeout: 300_000 },
   async t => {
     const { bulk, directory, gateway } = await open(t, t.testdir())
@@ -126,7 +126,7 @@ test(
 )
 
 test(
-  'an export that was interrupted in a download goes on from where it was, with what it had',
+  'an export that was interrupted in a download resumes it, with the part it had',
   { timeout: 300_000 },
   async t => {
     const { bulk, directory, gateway, env } = await open(t, t.testdir())
@@ -183,7 +183,7 @@ async function importPatients (bulk: World['bulk'], directory: string, count: nu
 
 const readSortedLines = (file: string): string[] => readFileSync(file, 'utf8').split('\n').sort()
 
-test('an export never overwrites what is there, unless it is told to', async t => {
+test('an export overwrites existing files only with --force', async t => {
   const { bulk, directory } = await open(t, t.testdir())
   await importPatients(bulk, directory, 3)
   const to = join(directory, 'out')
@@ -203,7 +203,7 @@ test('an export never overwrites what is there, unless it is told to', async t =
 })
 
 test(
-  'an upload that breaks in its midst is sent again from a file, and from a pipe is told to have done nothing',
+  'an interrupted upload is retried from a file, and from a pipe is reported as having done nothing',
   { timeout: 120_000 },
   async t => {
     const { bulk, directory, gateway, env } = await open(t, t.testdir())
@@ -212,7 +212,7 @@ test(
       isUpload(now) && !before.some(isUpload) ? { cutBodyAfter: 100_000 } : 'passed'
     )
     const file = join(directory, 'patients.ndjson')
-    // Larger than what the connection takes before anyone reads it.
+    // Larger than what the connection buffers before the server reads.
     const blank = `${' '.repeat(1_000)}\n`.repeat(8_000)
     writeFileSync(file, buildPatientLines(10) + blank)
     const { code, out, err } = await bulk('import', file, '--type', 'patients', '--url', proxy.url)
@@ -238,7 +238,7 @@ test(
 )
 
 test(
-  'answers that ask for patience, and connections that break in between, are waited out',
+  'responses with Retry-After and broken connections are retried',
   { timeout: 120_000 },
   async t => {
     const { bulk, directory, gateway } = await open(t, t.testdir())
@@ -273,7 +273,7 @@ test(
   }
 )
 
-test('a key that is wrong, revoked or missing is told before anything is sent, and never repeated', async t => {
+test('a key that is wrong, revoked or missing is reported before anything is sent, and never printed', async t => {
   const { directory, env, secret } = await open(t, t.testdir())
   const file = join(directory, 'patients.ndjson')
   writeFileSync(file, buildPatientLines(5))
@@ -300,7 +300,7 @@ test('a key that is wrong, revoked or missing is told before anything is sent, a
   }
 })
 
-test('what is not understood, or no gateway, ends with 2', async t => {
+test('invalid arguments, or an address without a gateway, end with 2', async t => {
   const { directory, env, bulk, gateway } = await open(t, t.testdir())
   const elsewhere = await startFaultyProxy(t, gateway.url, () => ({ status: 404, body: '<html>' }))
   const cases: Array<[RegExp, ...string[]]> = [
@@ -331,18 +331,18 @@ test('what is not understood, or no gateway, ends with 2', async t => {
 })
 
 test(
-  'an interrupted command leaves its job to go on, or cancels it where that is wanted',
+  'an interrupted command leaves its job running, or cancels it where requested',
   { timeout: 300_000 },
   async t => {
     const { bulk, directory, env, gateway } = await open(t, t.testdir())
-    // As if each job took for ever, as long as it is held.
+    // While held, each job seems to run for ever.
     let isHeld = true
     const proxy = await startFaultyProxy(t, gateway.url, ({ method, url }) =>
       isHeld && method === 'GET' && /jobs\/job-[a-z2-7]+$/.test(url)
         ? { status: 503, headers: { 'retry-after': '1' } }
         : 'passed'
     )
-    // Of two files, since what one job has written would be unchanged for the other.
+    // Of two files, since the records that one job has written would be unchanged for the other.
     const [file, other] = [join(directory, 'patients.ndjson'), join(directory, 'others.ndjson')]
     writeFileSync(file, buildPatientLines(2_000))
     writeFileSync(other, buildPatientLines(4_000).slice(buildPatientLines(2_000).length))
@@ -376,7 +376,7 @@ test(
 )
 
 test(
-  'an import that is interrupted while its lines are sent ends at once, and says that nothing was imported',
+  'an import that is interrupted while its lines are sent ends at once, and reports that nothing was imported',
   { timeout: 120_000 },
   async t => {
     const { bulk, directory, env, gateway } = await open(t, t.testdir())
@@ -411,7 +411,7 @@ test('jobs are listed and shown, and a job that has ended is not cancelled', asy
   t.match(await bulk('export', '--job', job.id, '--to', join(directory, 'x')), { code: 2, err: /job is an import/ })
 })
 
-test('a file that a gateway names by a way out of the directory is not written', async t => {
+test('a file whose name leads out of the directory is not written', async t => {
   const { bulk, directory, gateway } = await open(t, t.testdir())
   const job = {
     id: `job-${'a'.repeat(26)}`,

@@ -32,7 +32,7 @@ async function withOrganization (t: Test) {
   return { clinigate, tenantId: json.tenantId as string }
 }
 
-t.test('an organization and its keys are made, shown, rolled, set to expire and revoked', async t => {
+t.test('an organization and its keys are created, shown, rolled, set to expire and revoked', async t => {
   const { clinigate, tenantId } = await withOrganization(t)
   const made = await clinigate(
     'keys',
@@ -86,7 +86,7 @@ t.test('an organization and its keys are made, shown, rolled, set to expire and 
   ])
 })
 
-t.test('an organization is changed only in what is named', async t => {
+t.test('a change of an organization affects only the named members', async t => {
   const { clinigate, tenantId } = await withOrganization(t)
   t.match((await clinigate('orgs', 'update', tenantId, '--overage', 'off')).json, {
     tenantId,
@@ -98,13 +98,13 @@ t.test('an organization is changed only in what is named', async t => {
   t.match((await clinigate('orgs', 'list')).json, [{ tenantId, plan: 'team' }])
 })
 
-t.test('a result is JSON on standard output: one thing on one line', async t => {
+t.test('a result is JSON on standard output: one object per line', async t => {
   const { clinigate } = await withOrganization(t)
   const { out } = await clinigate('orgs', 'create', '--name', 'x', '--plan', 'sandbox')
   t.match(out, /^\{"tenantId":"org-[a-z2-7]{26}"\}\n$/)
 })
 
-t.test('what is not possible ends with 1 and one line that says what to do', async t => {
+t.test('an impossible operation ends with 1 and one line with what to do', async t => {
   const { clinigate, tenantId } = await withOrganization(t)
   const cases: Array<[RegExp, ...string[]]> = [
     [/no plan with this name\. Use one of: .*enterprise/, 'orgs', 'create', '--name', 'x', '--plan', 'gold'],
@@ -132,7 +132,7 @@ t.test('what is not possible ends with 1 and one line that says what to do', asy
   }
 })
 
-t.test('what is not understood ends with 2 and does nothing', async t => {
+t.test('invalid arguments end with 2 and do nothing', async t => {
   const { clinigate, tenantId } = await withOrganization(t)
   const create = ['keys', 'create', '--tenant', tenantId, '--mode', 'test']
   const cases: string[][] = [
@@ -161,7 +161,7 @@ t.test('what is not understood ends with 2 and does nothing', async t => {
   t.same((await clinigate('keys', 'list', '--tenant', tenantId)).json, [])
 })
 
-t.test('help is no error', async t => {
+t.test('--help ends with 0', async t => {
   for (const args of [['--help'], ['keys', '--help'], ['keys', 'create', '--help']]) {
     const { code, out } = await createCli('unused')(...args)
     t.equal(code, 0)
@@ -169,13 +169,13 @@ t.test('help is no error', async t => {
   }
 })
 
-t.test('a data directory is made for its owner alone', async t => {
+t.test('a data directory is created for its owner alone', async t => {
   const directory = join(t.testdir(), 'a', 'b')
   await createCli(directory)('orgs', 'list')
   t.equal(statSync(directory).mode & 0o777, 0o700)
 })
 
-t.test('a data directory that can\'t be used, or a bad configuration, is one clear error', async t => {
+t.test('an unusable data directory, or a bad configuration, is one clear error', async t => {
   const directory = t.testdir({
     file: 'x',
     broken: { 'control.db': 'this is no database, but a text that is long enough for one' }
@@ -199,7 +199,7 @@ t.test('commands work while every datastore is down', async t => {
   t.equal(code, 0)
 })
 
-t.test('several processes that are the first on a data directory all succeed', { timeout: 300_000 }, async t => {
+t.test('several processes that start at once on a new data directory all succeed', { timeout: 300_000 }, async t => {
   const directory = join(t.testdir(), 'data')
   const cli = join(import.meta.dirname, '../../src/operator/cli/index.ts')
   const results = await Promise.all(Array.from({ length: 5 }, async (_, i) => {
@@ -218,8 +218,8 @@ t.test('several processes that are the first on a data directory all succeed', {
   t.same((await createCli(directory)('orgs', 'list')).json.length, 5)
 })
 
-// The command answered with who belongs to what, and named no option.
-t.test('a token of the command line says which option its role lacks or has too many', async t => {
+// The command responded with which role belongs to which option, and named no option to change.
+t.test('a token of the command line reports which option its role lacks or has too many', async t => {
   const create = (...args: string[]) => runCommand({}, 'tokens', 'create', '--name', 'ci', ...args)
   for (const role of ['admin', 'viewer']) {
     t.match(await create('--role', role), {
@@ -237,7 +237,7 @@ t.test('a token of the command line says which option its role lacks or has too 
   }
 })
 
-t.test('a command tells its version and times as they are written', async t => {
+t.test('a command prints its version and documented times', async t => {
   const captureOutput = async (...args: string[]) => {
     const out: string[] = []
     const print = (text: string): void => { out.push(text) }

@@ -12,7 +12,7 @@ let built: string | undefined
 /** The path of the command, built for this process. */
 export const getCliPath = (): string => (built ??= join(dirname(buildMain()), 'operator', 'cli', 'index.js'))
 
-// Nothing of a configuration: a wrong one would stop every other command.
+// Not from the configuration: a wrong one would stop every other command.
 export const env = {
   PATH: process.env.PATH,
   CLINIGATE_CONFIG: '/nowhere/config.json',
@@ -43,7 +43,7 @@ export async function validate (args: readonly string[], input: Iterable<string 
   return { code, out: printed.out.join(''), err: printed.err.join('') }
 }
 
-/** Runs `clinigate validate` as a process, with what should come by the pipe. */
+/** Runs `clinigate validate` as a process, with standard input from a pipe. */
 export async function runValidateProcess (
   args: readonly string[],
   input: Iterable<string | Uint8Array> = [],
@@ -55,7 +55,7 @@ export async function runValidateProcess (
   } satisfies SpawnOptions)
   const [out, err] = [child.stdout, child.stderr].map(stream => stream.setEncoding('utf8').toArray())
   const ended = once(child, 'close')
-  // A command that has seen enough closes its end of the pipe.
+  // A command that reads no further closes its end of the pipe.
   await pipeline(Readable.from(input), child.stdin).catch(error => {
     if (error.code !== 'EPIPE') throw error
   })

@@ -20,7 +20,7 @@ const toJsonContent = (schema: object) => ({ content: { 'application/json': { sc
 const buildDocument = (value: object, more: object = {}) => ({ openapi: '3.1.0', paths: value, ...more })
 const parseLines = (out: string) => out.split('\n').filter(line => line !== '').map(line => JSON.parse(line))
 
-t.test('the gateway\'s own document has no difference, whatever its address and parameters are called', async t => {
+t.test("the gateway's own document has no difference, whatever the names of its address and parameters", async t => {
   const described = await describeRoutes({ hasEvents: true })
   const own = buildOpenApiDocument(mappings, { version: '1', url: 'https://api.example.org', described })
   const same = await compare(own)
@@ -117,13 +117,13 @@ t.test('a document that differs in each way is listed by operation, field and fi
   )
 })
 
-t.test('what is for people names both types in a line', async t => {
+t.test('the text output names both types in a line', async t => {
   const schema = { type: 'object', properties: { active: { type: 'array', items: {} } } }
   const { out } = await compare(buildDocument({ '/v1/patients': { post: { requestBody: toJsonContent(schema) } } }))
   t.equal(out, 'other type field      POST /v1/patients  request  active  array there, boolean here\n')
 })
 
-t.test('references in a circle, out of the document or to nothing end, and are named', async t => {
+t.test('cyclic references, external ones and dangling ones end, and are reported', async t => {
   const references = {
     firstName: '#/components/schemas/a',
     lastName: 'https://other.example/x.json#/a',
@@ -149,7 +149,7 @@ t.test('references in a circle, out of the document or to nothing end, and are n
   )
 })
 
-t.test('a file that is no such document is refused with the reason, and nothing of it is shown', async t => {
+t.test('a file that is no OpenAPI document is rejected with the reason, and without its content', async t => {
   for (const [content, reason] of [
     ['openapi: 3.1.0', 'it is not JSON; convert YAML to JSON first'],
     [{ swagger: '2.0', paths: {} }, 'it is not an OpenAPI 3 document'],
@@ -165,7 +165,7 @@ t.test('a file that is no such document is refused with the reason, and nothing 
   t.match((await runCommand({}, 'compare', directory)).err, /cannot be compared: it is not a file/)
 })
 
-t.test('names from the document do nothing to a terminal', async t => {
+t.test('control characters in names of the document do not reach the terminal', async t => {
   const { out } = await compare(buildDocument({ '/v1/\u001b[31mred\u202e': { get: {} } }))
   t.equal(out, 'missing operation     GET /v1/\uFFFD[31mred\uFFFD\n')
 })

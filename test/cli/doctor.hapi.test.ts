@@ -6,7 +6,7 @@ import { runCommand } from './command.js'
 
 t.setTimeout(240_000)
 t.test(
-  'HAPI as it comes does what the gateway relies on; what should be off is told, and what was stored is deleted',
+  'HAPI with its defaults does what the gateway relies on; settings to switch off are reported, and stored records deleted',
   async t => {
     t.setTimeout(240_000)
     const { url } = requireRealBackend()

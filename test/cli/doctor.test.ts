@@ -8,7 +8,7 @@ import { runCommand, start } from './command.js'
 const server = await startTestSandbox(t, unlikeHapi)
 const environment = { CLINIGATE_DATA: join(t.testdir(), 'data'), FHIR_LIVE_URL: server.url }
 
-t.test('a person reads what works, what does not, what the gateway does then and what to change', async t => {
+t.test("the text output lists what works, what does not, the gateway's behaviour then and what to change", async t => {
   const { code, out, err } = await runCommand(environment, 'doctor', 'live')
   t.strictSame([code, err], [0, ''])
   t.match(out, /^Datastore live, clinigate sandbox, FHIR 4\.0\.1\n\nworks {5}The server answers/)
@@ -22,7 +22,7 @@ t.test('a person reads what works, what does not, what the gateway does then and
   )
 })
 
-t.test('a program reads one line of JSON', async t => {
+t.test('--json prints one line of JSON', async t => {
   const { code, out } = await runCommand(
     { CLINIGATE_DATA: environment.CLINIGATE_DATA },
     'doctor',
@@ -43,7 +43,7 @@ t.test('a program reads one line of JSON', async t => {
   })
 })
 
-t.test('what is in the way ends with 1, a command that was not understood with 2', async t => {
+t.test('a blocking finding ends with 1, a command that was not understood with 2', async t => {
   const away = await runCommand(environment, 'doctor', '--url', 'http://127.0.0.1:1/fhir')
   t.match(away, {
     code: 1,
@@ -57,7 +57,7 @@ t.test('what is in the way ends with 1, a command that was not understood with 2
   t.match(await runCommand(environment, 'doctor', 'lvie'), { code: 2, err: /did you mean live\?/ })
 })
 
-t.test('a person who ends the examination leaves a clean server', async t => {
+t.test('a doctor that is interrupted leaves a clean server', async t => {
   const { send } = createFhirClient(server.url)
   const { child, ended } = start(environment, 'doctor', 'live')
   const countPatients = async (): Promise<number> => (await send('GET', 'Patient?_summary=count')).body.total

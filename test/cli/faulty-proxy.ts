@@ -4,8 +4,8 @@ import type { AddressInfo } from 'node:net'
 import type { Test } from 'tap'
 
 /**
- * What becomes of one request: it is passed on, cut off after so many bytes of the answer or of its own body, held
- * there, or answered in place of the gateway.
+ * What a test does with one request: passes it on, cuts it off after so many bytes of the response or of its own body,
+ * holds it, or responds in place of the gateway.
  */
 type Fate =
   | 'passed'
@@ -14,10 +14,10 @@ type Fate =
   | { readonly cutBodyAfter: number }
   | { readonly status: number, readonly headers?: Readonly<Record<string, string>>, readonly body?: string }
 
-/** A request that came by. */
+/** A request that the proxy received. */
 export interface Seen { readonly method: string, readonly url: string, readonly headers: IncomingMessage['headers'] }
 
-/** A proxy before a gateway that does to requests what a bad network does. */
+/** A proxy in front of a gateway that disturbs requests like a bad network. */
 interface FaultyProxy { readonly url: string, readonly seen: readonly Seen[] }
 
 export async function startFaultyProxy (

@@ -6,7 +6,7 @@ import { Failure } from '../../src/envelope/failures.js'
 import { startGateway } from '../harness/gateway.js'
 import { runCommand } from './command.js'
 
-t.test('commands do at a control plane elsewhere what they do beside it, as far as their token may', async t => {
+t.test('commands work on a remote control plane as on a local one, as far as their token permits', async t => {
   const gateway = await startGateway(t)
   const { secret } = await gateway.control.tokens.create({ role: 'operator', name: 'ci' }, 'test')
   const runRemote = async (...args: string[]) => {
@@ -50,7 +50,7 @@ t.test('commands do at a control plane elsewhere what they do beside it, as far 
   })
 })
 
-t.test('a place that can\'t be managed is told, and the token stays out of it', async t => {
+t.test("an address that can't be used is reported without the token", async t => {
   const CONTROL_TOKEN = 'cg_control_x'
   const cases: Array<[string, RegExp, Record<string, string>?]> = [
     ['http://127.0.0.1:1', /does not respond/],
@@ -66,7 +66,7 @@ t.test('a place that can\'t be managed is told, and the token stays out of it', 
   }
 })
 
-/** A server that refuses everything in the words of a gateway. */
+/** A server that rejects everything with the body of a gateway. */
 async function startRejectingServer (t: Test, failure: Failure): Promise<string> {
   const { status, code, message, headers } = failure
   const server = createServer((_, response) => {
@@ -78,7 +78,7 @@ async function startRejectingServer (t: Test, failure: Failure): Promise<string>
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
-t.test('a command says when to try again, or to try later where it is not known', async t => {
+t.test('a command reports when to retry, or to retry later where the time is unknown', async t => {
   for (const [retryAfterSeconds, message] of [
     [20, 'Try again in 20 seconds.'],
     [1, 'Try again in 1 second.'],
@@ -99,7 +99,7 @@ t.test('a command says when to try again, or to try later where it is not known'
   })
 })
 
-t.test('a command whose token is refused names the variable that has it', async t => {
+t.test('a command whose token is rejected names the variable that holds it', async t => {
   const url = await startRejectingServer(
     t,
     new Failure('UNAUTHORIZED', {
@@ -112,8 +112,8 @@ t.test('a command whose token is refused names the variable that has it', async 
   })
 })
 
-// It said "Check the path and the id."
-t.test('a command that is sent to a gateway without a control plane says that the URL is wrong', async t => {
+// The message was "Check the path and the id."
+t.test('a command that is sent to a gateway without a control plane reports that the URL is wrong', async t => {
   const url = await startRejectingServer(t, new Failure('NOT_FOUND'))
   t.match(await runCommand({ CONTROL_TOKEN: 'cg_control_x' }, 'orgs', 'list', '--control-url', url), {
     code: 1, err: /is not a control plane \(status 404\); check CONTROL_URL/

@@ -9,7 +9,7 @@ import { runCommand } from './command.js'
 
 const plans = { pro: { requestsPerMinute: null, requestsPerMonth: 3, overage: true } }
 
-t.test('a bill is exact to the hour, and anyone with the ledger comes to the same', async t => {
+t.test('a bill is exact to the hour, and can be recomputed from the ledger', async t => {
   const clock = { now: new Date('2030-01-15T12:30:00Z') }
   const gateway = await startGateway(t, { plans, now: () => clock.now })
   const { secret, tenantId } = await gateway.createKey({ mode: 'live' })
@@ -22,7 +22,7 @@ t.test('a bill is exact to the hour, and anyone with the ledger comes to the sam
   clock.now = new Date('2030-02-01T00:00:00Z')
   await sendRequest(secret)
   await waitUntil(async () => (await gateway.control.usage.getBill(tenantId, '2030-02')).counted === 1)
-  // The ledger notes down what was taken a moment later.
+  // The ledger records a request a moment after its response.
   await waitUntil(() => readLedgerLines(join(gateway.dataDirectory, 'usage.db'), 'unsent').length === 0)
 
   const environment = {
@@ -74,7 +74,10 @@ t.test('a bill is exact to the hour, and anyone with the ledger comes to the sam
   t.match(await runCommand(environment, 'usage', 'bill', '--tenant', tenantId, '--month', '2030-13'), { code: 2 })
 })
 
-/** What the specification requires of an event: https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/spec.md. */
+/**
+ * The requirements of the specification for an event:
+ * https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/spec.md.
+ */
 const cloudEvent = {
   specversion: '1.0',
   id: /^[0-9a-f]{64}$/,
@@ -128,7 +131,7 @@ t.test('exports of usage that overlap count each request once, by the ids of the
   t.strictSame(await exportUsage('2020-01-15T14:00:00Z', '2020-01-15T13:00:00Z'), all.slice(2))
 })
 
-t.test('usage of hours that may still grow is not exported, and said to be missing', async t => {
+t.test('usage of hours that may still grow is not exported, and reported as missing', async t => {
   const gateway = await startGateway(t)
   const { secret } = await gateway.createKey({ mode: 'live' })
   const environment = { CLINIGATE_DATA: gateway.dataDirectory }
@@ -153,9 +156,9 @@ t.test('an amount has no rounding, however large', async t => {
   t.equal(calculateOverageAmount(9_007_199_254_740_991), '27021597764222.973')
 })
 
-// It said "file is not a database" or "no such table: waiting", or spoke of the data directory where another file was
-// meant.
-t.test('a ledger that is missing, no database or another database is told by its name, with what to do', async t => {
+// The message was "file is not a database" or "no such table: waiting", or named the data directory where another file
+// was meant.
+t.test('a missing ledger, a file that is no database and another database are reported by name, with what to do', async t => {
   const directory = t.testdir({ 'text.db': 'no database, but long enough to be taken for one'.repeat(50) })
   new Database(join(directory, 'other.db')).exec('CREATE TABLE x (y)').close()
   for (const name of ['missing.db', 'text.db', 'other.db']) {

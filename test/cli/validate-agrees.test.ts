@@ -1,4 +1,4 @@
-/** What the command `validate` accepts and refuses is what POST accepts and refuses before it asks the datastore. */
+/** The command `validate` accepts and rejects the same bodies as POST does before it calls the datastore. */
 import fc from 'fast-check'
 import { isDeepStrictEqual } from 'node:util'
 import t from 'tap'
@@ -32,8 +32,8 @@ const junk = fc.constantFrom<unknown>(
 )
 
 /**
- * Bodies as texts on one line: valid ones, some with a field spoilt, missing, unknown or sent twice, and what is no
- * record at all.
+ * Bodies as texts on one line: valid ones, some with a field spoilt, missing, unknown or sent twice, and some that are
+ * no record at all.
  */
 function createBodyArbitrary (mapping: Mapping): fc.Arbitrary<string> {
   const valid = anySimple(mapping)
@@ -89,7 +89,7 @@ t.test('every body gets the same verdict, code, message and issues from both', a
   }
 })
 
-/** What the command says of each body that it refuses, without the lines, by the line it stands on. */
+/** The command's messages for each body that it rejects, without the lines, by line number. */
 async function validateBodies ({ path }: Mapping, bodies: readonly string[]): Promise<Map<number, object>> {
   const { out } = await validate([path, '-', '--json', '--ndjson'], [bodies.join('\n')])
   return new Map(out.split('\n').filter(line => line !== '').map(text => {
@@ -99,7 +99,7 @@ async function validateBodies ({ path }: Mapping, bodies: readonly string[]): Pr
 }
 
 /**
- * Why an answer refuses a body; undefined when it does not, or only because the datastore has no record that is
+ * Why a response rejects a body; undefined when it does not, or only because the datastore has no record that is
  * referred to.
  */
 function toVerdict ({ code, error, message, issues = [] }: any): object | undefined {

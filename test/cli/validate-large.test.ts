@@ -13,8 +13,8 @@ const faulty = '{ "firstName": "Ada", "lastName": "Byron", "birthDate": "14.3.19
 const mebibyte = 1024 * 1024
 
 /**
- * Makes the process tell its largest memory at its end, in KiB, as the last line on standard error. What is new has
- * little room to wait in for its collection, so that what is seen is what the program holds.
+ * Makes the process print its peak memory when it ends, in KiB, as the last line on standard error. The young
+ * generation is small, so that the peak is what the program holds.
  */
 const memoryFlags = [
   '--max-semi-space-size=1',
@@ -32,7 +32,7 @@ function * generateRecords (count: number): Generator<string> {
   for (let i = 1; i <= count; i++) yield record(i)
 }
 
-// Three processes read 20 MB and more; a machine that is busy takes its time.
+// Three processes read 20 MB and more; a busy machine takes its time.
 t.setTimeout(600_000)
 
 t.test(
@@ -66,7 +66,7 @@ t.test(
   }
 )
 
-t.test('a report that nobody reads to its end stops the reading, without a word', async t => {
+t.test('a report whose reader closes the pipe stops the command without a message', async t => {
   const file = join(t.testdir(), 'faulty.ndjson')
   await writeFile(file, `${faulty}\n`.repeat(50_000))
   const line = `"${process.execPath}" "${getCliPath()}" validate patients "${file}" | head -n 1; echo "$PIPESTATUS"`
@@ -79,7 +79,7 @@ t.test('a report that nobody reads to its end stops the reading, without a word'
   t.equal(stderr, '')
 })
 
-/** A stream that says it is a terminal, and what was drawn on it. */
+/** A stream that claims to be a terminal, and its output. */
 function createTerminal (): { readonly stream: any, readonly drawn: () => string } {
   const parts: Buffer[] = []
   const stream = Object.assign(new PassThrough().on('data', part => parts.push(part)), { isTTY: true, columns: 200 })
@@ -101,7 +101,7 @@ async function validateInTerminal (t: Test, count: number) {
   return { report: out.drawn(), bar: err.drawn() }
 }
 
-t.test('on a terminal a large file shows how far it is, and leaves nothing behind but the report', async t => {
+t.test('on a terminal a large file shows its progress, and leaves only the report', async t => {
   const { report, bar } = await validateInTerminal(t, 80_000)
   t.match(bar, /\[=+-+\] \d+% \| \d+\.\d of \d\.\d MiB \| \d+ records \| \d+ faulty/)
   t.ok(bar.endsWith('\u001B[1G\u001B[2K'), 'the line is cleared in the end')

@@ -6,7 +6,7 @@ import { runValidateProcess, validate } from './clinigate.js'
 const ada = '{ "firstName": "Ada", "lastName": "Byron", "birthDate": "1990-03-14" }'
 const faulty = '{ "firstName": "Ada", "lastName": "Byron", "birthDate": "14.3.1990" }'
 
-t.test('valid records end with 0, a faulty one with 1, each named by its line and field', async t => {
+t.test('valid records end with 0, a faulty one with 1, each reported with its line and field', async t => {
   t.strictSame(await runValidateProcess(['patients', '-'], [ada]), {
     code: 0,
     out: '1 record checked, none invalid.\n',
@@ -26,7 +26,7 @@ t.test('valid records end with 0, a faulty one with 1, each named by its line an
   ])
 })
 
-t.test('a Bundle or a compressed file is named, and none of it is counted; blank lines are skipped', async t => {
+t.test('a Bundle or a compressed file is reported, and none of it is counted; blank lines are skipped', async t => {
   const bundle = { resourceType: 'Bundle', type: 'collection', entry: [{ resource: { resourceType: 'Patient' } }] }
   for (const file of [JSON.stringify(bundle), JSON.stringify(bundle, null, 2)]) {
     const { code, out } = await runValidateProcess(['patients', '-'], [file])
@@ -75,7 +75,7 @@ t.test('--json prints each faulty record as one line of JSON, and nothing else o
   )
 })
 
-t.test('one document may stand on many lines, and its faults are named by their own', async t => {
+t.test('one document may span many lines, and its faults are reported with their own', async t => {
   const document =
     '\n{\n  "firstName": "Ada",\n  "lastName": "Byron",\n  "identifiers": [\n    { "value": "7" },\n    { "valu": "8" }\n  ]\n}\n'
   t.strictSame((await validate(['patients', '-'], [document])).out.split('\n'), [
@@ -102,14 +102,14 @@ t.test('one document may stand on many lines, and its faults are named by their 
   t.match(await validate(['patients', '-'], ['['.repeat(500_000), '\n']), { code: 1, out: /^line 1: .*nested deeper/ })
 })
 
-t.test('a list is refused as POST refuses it', async t => {
+t.test('a list is rejected as by POST', async t => {
   t.match(await validate(['patients', '-'], [`[\n${ada},\n${ada}\n]`]), {
     code: 1,
     out: 'line 1: Bad request. Send one JSON object.\n1 record checked, 1 invalid.\n'
   })
 })
 
-t.test('a first line that was cut off does not make NDJSON a document', async t => {
+t.test('a truncated first line does not make NDJSON a document', async t => {
   const { out } = await validate(['patients', '-'], [`{ "firstName": "Ada\n${ada}\n${faulty}\n`])
   t.match(out, /^line 1: Invalid JSON.*\nline 3: birthDate.*\n3 records checked, 2 invalid\.\n$/)
   t.match(
@@ -119,12 +119,12 @@ t.test('a first line that was cut off does not make NDJSON a document', async t 
   )
 })
 
-t.test('lines may end with CRLF, be empty, and the last one without an end; the count of lines goes on', async t => {
+t.test('lines may end with CRLF, be empty, and the last one without an end; the line count continues', async t => {
   const { out } = await validate(['patients', '-'], ['\n', `${ada}\r\n`, '\r\n', '  \t\n', faulty])
   t.match(out, /^line 5: birthDate: .*\n2 records checked, 1 invalid\.\n$/)
 })
 
-t.test('what is no strict JSON in UTF-8 is named by its line, and the next lines are read', async t => {
+t.test('text that is no strict JSON in UTF-8 is reported by its line, and the next lines are read', async t => {
   const garbled = Buffer.from('{ "firstName": "\xE1da", "lastName": "Byron" }\n', 'latin1')
   const { out } = await validate(
     ['patients', '-'],
@@ -169,7 +169,7 @@ t.test('an input without a record is faulty', async t => {
 })
 
 t.test(
-  'what is not understood ends with 2: an unknown resource gets the nearest suggested, a file that cannot be read says why',
+  'invalid arguments end with 2: for an unknown resource with the nearest name, for an unreadable file with the reason',
   async t => {
     const folder = t.testdir({ 'patients.json': ada })
     t.match(await runValidateProcess(['patiens', '-']), { code: 2, out: '', err: /No such resource; did you mean patients\?/ })

@@ -1,4 +1,4 @@
-/** What the client promises, tried on a gateway with a FHIR server of the test's choice. */
+/** The guarantees of the client, tested on a gateway with the given FHIR server. */
 import type { Test } from 'tap'
 import { ClinigateError, createClient, type ClinigateClient } from '../../src/client/index.js'
 import { startGateway, type GatewaySettings } from '../harness/gateway.js'
@@ -53,7 +53,7 @@ export async function testClient (t: Test, settings: GatewaySettings): Promise<v
     t.match(await catchError(bulk.read(`job-${'a'.repeat(26)}`)), { code: 'NOT_FOUND', status: 404 })
   })
 
-  await t.test('a change is made on the version that is meant, named by versionId or ETag', async t => {
+  await t.test('a change applies to the intended version, named by versionId or ETag', async t => {
     const { patients } = await startClient(t, settings)
     const { id, versionId } = await patients.create({ firstName: 'Ada', lastName: 'Byron' })
     await patients.update(id, { active: false }, { ifMatch: versionId })
@@ -65,7 +65,7 @@ export async function testClient (t: Test, settings: GatewaySettings): Promise<v
     await patients.delete(id, { ifMatch: '*' })
   })
 
-  await t.test('a delete that others stand in the way of names them, in an order that works', async t => {
+  await t.test('a delete that references prevent lists them, in an order that works', async t => {
     const { patients, observations } = await startClient(t, settings)
     const patient = await patients.create({ firstName: 'Ada', lastName: 'Byron' })
     const { id } = await observations.create({ code: 'Weight', patientId: patient.id })
@@ -77,7 +77,7 @@ export async function testClient (t: Test, settings: GatewaySettings): Promise<v
     })
   })
 
-  await t.test('a mistake names its fields and its request', async t => {
+  await t.test('an error names its fields and its request', async t => {
     const { observations } = await startClient(t, settings)
     const error = await catchError(observations.create({ patientId: 'Patient/none' } as never))
     t.ok(error instanceof ClinigateError)
@@ -100,7 +100,7 @@ export async function testClient (t: Test, settings: GatewaySettings): Promise<v
     t.strictSame(new Set(found).size, 5)
   })
 
-  await t.test('records come along with the one that they refer to', async t => {
+  await t.test('include returns records with the one that they refer to', async t => {
     const { patients, encounters } = await startClient(t, settings)
     const { id: patientId } = await patients.create({ firstName: 'Ada', lastName: 'Byron' })
     const encounter = await encounters.create({ patientId, status: 'finished', class: 'AMB' })
@@ -139,7 +139,7 @@ export async function testClient (t: Test, settings: GatewaySettings): Promise<v
       params: { path: { id }, query: { _revinclude: ['Encounter:subject', 'Observation:patient'] } }
     })
     t.match(data, { data: { resourceType: 'Bundle', entry: [{ resource: { id } }] }, meta: { status: 200 } })
-    // A datastore that is busy with others makes it degraded.
+    // A datastore that is busy with other tests makes it degraded.
     t.match((await http.GET('/health')).data, { data: { status: /^(ok|degraded)$/ } })
   })
 }

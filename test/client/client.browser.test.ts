@@ -7,7 +7,7 @@ import { startGateway } from '../harness/gateway.js'
 const page =
   '<!DOCTYPE html><script type="importmap">{ "imports": { "clinigate/client": "/made/client/index.js", "openapi-fetch": "/made/openapi-fetch.js" } }</script>'
 
-/** What the package of the client ships, and what it needs. */
+/** The files that the package of the client ships, and its dependencies. */
 async function readPackageFile (path: string): Promise<string> {
   const url =
     path === '/made/openapi-fetch.js'

@@ -28,7 +28,7 @@ interface Request {
 
 type ResponseHandler = (response: ServerResponse, request: IncomingMessage) => unknown
 
-/** A server that answers by turns as the test says, and a client of it. */
+/** A server that responds with the handlers of the test in turn, and a client of it. */
 async function startScriptedServer (t: Test, handlers: readonly ResponseHandler[], retry: RetryOptions = {}) {
   const requests: Request[] = []
   const server = createServer(async (request, response) => {
@@ -62,7 +62,7 @@ function sendJson (response: ServerResponse, status: number, body: unknown, head
     .end(JSON.stringify(body))
 }
 
-t.test('what does nothing, or is done once for its key, is sent again until it is answered for good', async t => {
+t.test('a request that reads, or has an idempotency key, is retried until it gets a final response', async t => {
   const { requests, client } = await startScriptedServer(t, [hangUp, failWith(503), sendHalfResponse, sendOk])
   t.match(await client.patients.read('1'), { id: '1' })
   t.equal(requests.length, 4)
@@ -74,7 +74,7 @@ t.test('what does nothing, or is done once for its key, is sent again until it i
   t.equal(writing.requests[0]!.url, '/v1/patients')
 })
 
-t.test('a deletion is sent again only when nothing was done', async t => {
+t.test('a deletion is retried only when nothing was done', async t => {
   const broken = await startScriptedServer(t, [hangUp, sendOk])
   await t.rejects(broken.client.patients.delete('1'), { name: 'ClinigateError', code: 'NETWORK_ERROR', status: 0 })
   const unavailable = await startScriptedServer(t, [failWith(503), sendOk])
@@ -88,7 +88,7 @@ t.test('a deletion is sent again only when nothing was done', async t => {
   t.strictSame([broken, unavailable, limited].map(({ requests }) => requests.length), [1, 1, 2])
 })
 
-t.test('a key in flight is waited for, any other conflict is not', async t => {
+t.test('a key in use is waited for, any other conflict is not', async t => {
   const inFlight = await startScriptedServer(t, [hangUp, failWith(409, { 'retry-after': '0' }, 'CONFLICT'), sendOk])
   await inFlight.client.patients.update('1', { active: true })
   t.equal(inFlight.requests.length, 3)
@@ -97,14 +97,14 @@ t.test('a key in flight is waited for, any other conflict is not', async t => {
   t.equal(conflict.requests.length, 1)
 })
 
-t.test('attempts are bounded in number and in time', async t => {
+t.test('attempts are limited in number and in time', async t => {
   const { requests, client } = await startScriptedServer(t, [failWith(503, { 'retry-after': '0' })], { attempts: 3 })
   await t.rejects(client.patients.search(), { code: 'BACKEND_UNAVAILABLE', retryAfter: 0 })
   t.equal(requests.length, 3)
   const patient = await startScriptedServer(t, [failWith(429, { 'retry-after': '86400' }, 'MONTHLY_QUOTA_EXCEEDED'), sendOk])
   await t.rejects(patient.client.patients.search(), { code: 'MONTHLY_QUOTA_EXCEEDED', retryAfter: 86400 })
   t.equal(patient.requests.length, 1, 'a day is not waited for')
-  // A machine that stands still has the time of some more attempts go by.
+  // On a machine that stands still some more attempts fit into the time.
   const silent = await startScriptedServer(t, [sendNothing, sendOk], { timeoutMs: 50, attempts: 100, maxPauseMs: 2 })
   t.match(await silent.client.patients.read('1'), { id: '1' }, 'an attempt without an answer ends')
   const wrong = await startScriptedServer(t, [failWith(400, {}, 'UNKNOWN_FILTER'), sendOk])
@@ -112,7 +112,7 @@ t.test('attempts are bounded in number and in time', async t => {
   t.equal(wrong.requests.length, 1, 'a mistake stays one')
 })
 
-t.test('an abort ends a request at once, in an attempt and between two', async t => {
+t.test('an abort ends a request at once, during an attempt and between two', async t => {
   for (const handler of [sendNothing, failWith(503)]) {
     const abort = new AbortController()
     const handleThenAbort: ResponseHandler = (response, request) => {
@@ -135,7 +135,7 @@ t.test('an abort ends a request at once, in an attempt and between two', async t
   t.equal(requests.length, 0)
 })
 
-t.test('the key goes to no other host', async t => {
+t.test('the key is sent to no other host', async t => {
   const other = await startScriptedServer(t, [sendOk])
   const { client } = await startScriptedServer(
     t,
@@ -146,7 +146,7 @@ t.test('the key goes to no other host', async t => {
   t.equal(other.requests.length, 0)
 })
 
-t.test('an answer of somebody in between is no answer of the gateway', async t => {
+t.test('a response of an intermediary is no response of the gateway', async t => {
   for (const handler of [
     (response: ServerResponse) => response.writeHead(403).end('<html>'),
     (response: ServerResponse) => response.writeHead(200).end('<html>')
@@ -156,7 +156,7 @@ t.test('an answer of somebody in between is no answer of the gateway', async t =
   }
 })
 
-t.test('what would ask for another thing is not sent', async t => {
+t.test('a request with a path or filter that would mean another one is not sent', async t => {
   const { requests, client } = await startScriptedServer(t, [sendOk])
   for (const id of ['', '.', '..']) await t.rejects(client.patients.delete(id), TypeError)
   await t.rejects(client.patients.search({ gender: [] }), TypeError, 'an empty list would match everything')
@@ -165,7 +165,7 @@ t.test('what would ask for another thing is not sent', async t => {
   t.equal(requests[0]!.url, '/v1/patients/..%2Fpractitioners%2F1%3Fx%3D1%23y')
 })
 
-t.test('an export is started and a job cancelled again only where that starts and cancels it once', async t => {
+t.test('an export is started and a job cancelled again only where a repetition has no second effect', async t => {
   const sendJob = (status: string): ResponseHandler => response => sendJson(response, 200, { data: { id: 'job-1', status }, meta: {} })
   const sendStarted: ResponseHandler = response => sendJson(response, 202, { data: { jobId: 'job-1' }, meta: {} })
   const refused = await startScriptedServer(t, [failWith(503), failWith(429, { 'retry-after': '0' }, 'RATE_LIMITED'), sendStarted])
@@ -185,7 +185,7 @@ t.test('an export is started and a job cancelled again only where that starts an
   t.strictSame(seen, ['pending'])
 })
 
-t.test('a request that could not be sent is sent again, unless the time for all attempts is over', async t => {
+t.test('a request that could not be sent is retried, unless the time for all attempts is over', async t => {
   const closed = createServer().listen(0, '127.0.0.1')
   await once(closed, 'listening')
   const { port } = closed.address() as AddressInfo

@@ -7,7 +7,7 @@ import { createClient } from '../../src/client/index.js'
 import { loadConfig } from '../../src/config/load.js'
 import { createMemoryLog } from '../sync/control-plane.js'
 
-t.test('client.events.follow() goes on when the server was restarted, and misses nothing', async t => {
+t.test('client.events.follow() continues after a restart of the server, and misses nothing', async t => {
   const directory = mkdtempSync(join(tmpdir(), 'clinigate-follow-'))
   t.after(() => rmSync(directory, { recursive: true, force: true }))
   const file = join(directory, 'config.json')
@@ -33,7 +33,7 @@ t.test('client.events.follow() goes on when the server was restarted, and misses
   const readNextId = async () => ((await followed.next()).value as { data: { id: string } }).data.id
   const before = await create()
   t.equal(await readNextId(), before)
-  // Asked while the server is there, and held by it until it ends.
+  // Sent while the server runs, and held by it until it ends.
   const waiting = readNextId()
   await first.close()
   const second = await start(Number(new URL(first.url).port))

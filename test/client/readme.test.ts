@@ -6,7 +6,7 @@ import t from 'tap'
 import { startGateway } from '../harness/gateway.js'
 import { readBlock, root } from '../e2e/document.js'
 
-t.test('what the README shows of the client works as it stands', async t => {
+t.test('the examples of the README work unchanged', async t => {
   const { url, createKey } = await startGateway(t)
   const { secret } = await createKey()
   // Inside the package, so that it finds the client by its name.

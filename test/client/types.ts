@@ -1,4 +1,4 @@
-/** What the client's types allow and what they refuse; `npm run types` compiles it, nothing runs it. */
+/** Programs that the client's types accept and reject; `npm run types` compiles it, nothing runs it. */
 import {
   createClient,
   type ChangesOf,
@@ -52,7 +52,7 @@ export async function checkReadTypes (): Promise<void> {
   })
   const encounters: Encounter[] = patient.encounters
   const [name, cut]: [string | undefined, string[] | undefined] = [patient.firstName, patient.incomplete]
-  // @ts-expect-error was not asked for
+  // @ts-expect-error was not included
   use(patient.observations)
   // @ts-expect-error nothing of the kind refers to a patient
   await client.patients.read('1', { include: ['plan-definitions'] })

@@ -9,8 +9,8 @@ import { runCompose, run } from './engine.js'
 export const root = join(import.meta.dirname, '..', '..')
 
 /**
- * Builds the image from docker/Dockerfile as docker/compose.yaml says. What npm needs on this machine goes to the build
- * as the secret that the Dockerfile takes, through a variable and no file.
+ * Builds the image from docker/Dockerfile as docker/compose.yaml says. The npm settings of this machine are passed to
+ * the build as the secret that the Dockerfile takes, through a variable and no file.
  */
 export async function buildImage (): Promise<void> {
   const override = {
@@ -29,7 +29,7 @@ export async function buildImage (): Promise<void> {
 
 const runGit = (...args: string[]): string => execFileSync('git', args, { cwd: root, encoding: 'utf8' }).trim()
 
-/** What npm of this machine is told: the person's own file, and authorities that Node does not know by itself. */
+/** The npm settings of this machine: the user's own file, and authorities that Node does not know by itself. */
 export async function readNpmSettings (): Promise<string> {
   const own = join(homedir(), '.npmrc')
   const file = process.env.NODE_EXTRA_CA_CERTS ?? (await run(['npm', 'config', 'get', 'cafile'])).trim()

@@ -5,10 +5,10 @@ import { homedir, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 
-/** Where the engine that this starts has its images, and where Compose is when it was built here. */
+/** Where the engine that this starts stores its images, and Compose when it was built here. */
 const cache = join(homedir(), '.cache', 'clinigate')
 const composeModule = 'github.com/docker/compose/v2@v2.32.4'
-/** The first Compose that knows `include`, secrets of a build from variables, and `extends` together with them. */
+/** The first Compose that supports `include`, secrets of a build from variables, and `extends` together with them. */
 const oldestCompose = [2, 24] as const
 const engineStartLimitMs = 60_000
 
@@ -33,7 +33,7 @@ export async function run (
       if (!error) resolve(stdout)
       else reject(new Error(`${program} ${args.join(' ').slice(0, 200)}: ${stderr.trim().slice(-2_000) || error.message}`))
     })
-    // A program that ends early says by its code why.
+    // A program that ends early reports the reason by its code.
     child.stdin!.on('error', () => {})
     child.stdin!.end(input)
   })
@@ -54,8 +54,8 @@ interface Engine {
 }
 
 /**
- * The engine that answers, or one that this process starts for itself and its children.
- * @throws {Error} that says what is missing
+ * The engine that responds, or one that this process starts for itself and its children.
+ * @throws {Error} that names the missing program
  */
 export async function findEngine (): Promise<Engine> {
   const missing = 'install a container engine (Debian: apt-get install docker.io)'
@@ -104,7 +104,7 @@ const isThere = async (program: string): Promise<boolean> =>
 
 /**
  * The command of Compose: the engine's own where it is new enough, else one that Go builds, once for this machine.
- * @throws {Error} that says what is missing
+ * @throws {Error} that names the missing program
  */
 export async function findCompose (log: (line: string) => void): Promise<string> {
   for (const command of ['docker compose', 'docker-compose', join(cache, 'docker-compose')]) {

@@ -19,7 +19,7 @@ interface Image {
 
 const inspect = async (): Promise<Image> => (JSON.parse(await runDocker('image', 'inspect', 'clinigate')) as [Image])[0]
 
-t.test('the image says which version and revision it is of, and runs without rights', async t => {
+t.test('the image has its version and revision, and runs without privileges', async t => {
   const { Config, Size } = await inspect()
   const revision = execFileSync('git', ['rev-parse', 'HEAD'], { cwd: root, encoding: 'utf8' }).trim()
   t.match(Config.Labels, {
@@ -33,7 +33,7 @@ t.test('the image says which version and revision it is of, and runs without rig
   printLine(`the image has ${Math.round(Size / 1e6)} MB`)
 })
 
-t.test('the image has no shell, no package manager and nothing of development', async t => {
+t.test('the image has no shell, no package manager and no development files', async t => {
   for (const program of ['sh', 'bash', 'apt-get', 'npm']) {
     await t.rejects(runDocker('run', '--rm', '--network', 'none', '--entrypoint', program, 'clinigate'), program)
   }
@@ -43,7 +43,7 @@ t.test('the image has no shell, no package manager and nothing of development', 
   t.strictSame(files.filter(file => development.some(name => file.startsWith(`app/${name}/`) || file === `app/${name}`)), [])
 })
 
-t.test('what npm was told for the build is neither in the history nor in the file system', async t => {
+t.test('the npm settings of the build are neither in the history nor in the file system', async t => {
   const values = (await readNpmSettings()).split('\n').map(line => line.slice(line.indexOf('=') + 1)).filter(isRevealing)
   const history = await runDocker('history', '--no-trunc', 'clinigate')
   t.strictSame(values.filter(value => history.includes(value)).length, 0)
@@ -61,10 +61,10 @@ t.test('what npm was told for the build is neither in the history nor in the fil
   printLine(`npm was told ${values.length} settings for the build`)
 })
 
-/** Whether a value says something of the place of the build. */
+/** Whether a value reveals something of the build machine. */
 const isRevealing = (value: string): boolean => value.length > 12
 
-t.test('the image starts with a read-only root, no rights and no network, and ends on SIGTERM', async t => {
+t.test('the image starts with a read-only root, no privileges and no network, and ends on SIGTERM', async t => {
   const began = Date.now()
   const id = (await runDocker('run', '--detach', '--read-only', '--cap-drop', 'ALL', '--security-opt', 'no-new-privileges:true',
     '--network', 'none', '--tmpfs', '/tmp', 'clinigate')).trim()
@@ -84,7 +84,7 @@ async function findInFiles (image: string, texts: readonly string[]): Promise<st
   const missing = new Set(texts)
   let before = Buffer.alloc(0)
   for await (const chunk of spawn('docker', ['export', id], { stdio: ['ignore', 'pipe', 'ignore'] }).stdout) {
-    // A text may begin in one piece and end in the next.
+    // A text may begin in one chunk and end in the next.
     const combined = Buffer.concat([before, chunk as Buffer])
     for (const text of missing) if (combined.includes(text)) missing.delete(text)
     before = combined.subarray(-1_000)

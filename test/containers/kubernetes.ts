@@ -19,7 +19,7 @@ interface Manifest {
   readonly data?: Readonly<Record<string, string>>
 }
 
-t.test('the manifests keep to the schemas of Kubernetes, and a misspelt field would be seen', async t => {
+t.test('the manifests match the schemas of Kubernetes, and a misspelt field would be found', async t => {
   const folder = t.testdir({ 'wrong.yaml': readManifests().replace('readinessProbe:', 'readynessProbe:') })
   const schemas = join(folder, 'schemas')
   await writeSchemas(schemas)
@@ -27,7 +27,7 @@ t.test('the manifests keep to the schemas of Kubernetes, and a misspelt field wo
   await t.rejects(validate(schemas, join(folder, 'wrong.yaml')), { message: /readynessProbe/ })
 })
 
-t.test('gateways and workers alone reach the datastores, and each pod gets only the secrets that it needs', async t => {
+t.test('only gateways and workers reach the datastores, and each pod gets only the secrets that it needs', async t => {
   const documents = parseAllDocuments(readManifests()).map(document => document.toJS() as Manifest)
   const policy = documents.find(({ kind, metadata }) => kind === 'NetworkPolicy' && metadata.name === 'datastore')!
   t.strictSame(policy.spec.policyTypes, ['Ingress'])
@@ -74,11 +74,14 @@ function readManifests (): string {
 async function validate (schemas: string, path: string): Promise<string> {
   const schema = `${schemas}/{{.ResourceKind}}.json`
   const command = ['go', 'run', kubeconform, '-strict', '-summary', '-schema-location', schema, path]
-  // It says on its standard output what is wrong.
+  // It writes its errors to standard output.
   return await run(['sh', '-c', '"$@" 2>&1 || { "$@" >&2; exit 1; }', 'sh', ...command])
 }
 
-/** Writes a schema for each kind, which kubeconform would fetch: the API's definitions, closed to other fields. */
+/**
+ * Writes a schema for each kind, in place of those that kubeconform fetches: the API's definitions, without additional
+ * fields.
+ */
 async function writeSchemas (folder: string): Promise<void> {
   const { Dir } = JSON.parse(await run(['go', 'mod', 'download', '-json', kubernetes])) as { Dir: string }
   const { definitions } = JSON.parse(readFileSync(join(Dir, 'api', 'openapi-spec', 'swagger.json'), 'utf8')) as {

@@ -8,7 +8,7 @@ import { bringUp, prepare, requireHardened, requireSecretsHidden, printLine, wai
 
 t.setTimeout(900_000)
 
-t.test('docker/compose.yaml: what the README says works on one machine, with records in HAPI and PostgreSQL', async t => {
+t.test("docker/compose.yaml: the README's steps work on one machine, with records in HAPI and PostgreSQL", async t => {
   const setUp = await prepare(t, 'compose.yaml')
   const began = Date.now()
   const times = await bringUp(setUp)
@@ -28,7 +28,7 @@ t.test('docker/compose.yaml: what the README says works on one machine, with rec
     await requireHardened(t, setUp, ['clinigate', 'hapi-test', 'hapi-live'])
     t.match(await readProcessStatus(setUp), { CapEff: '0000000000000000', CapBnd: '0000000000000000', NoNewPrivs: '1' })
   })
-  await t.test('datastores are in a network without a way out, and no port of theirs is open', async t => {
+  await t.test('datastores are in a network without a way out, and none of their ports is open', async t => {
     for (const service of ['hapi-test', 'hapi-live', 'postgres']) {
       const networks = Object.keys((await setUp.inspect(service)).NetworkSettings.Networks)
       t.equal(networks.length, 1)
@@ -39,12 +39,12 @@ t.test('docker/compose.yaml: what the README says works on one machine, with rec
     t.notMatch(published, /0\.0\.0\.0|\[::\]/)
   })
   await t.test('no secret is in docker inspect, in the logs or in the history', t => requireSecretsHidden(t, setUp))
-  await t.test('SIGTERM: a request under way is answered, and the record is there after the next start', t =>
+  await t.test('SIGTERM: a request under way is completed, and the record is there after the next start', t =>
     stopInTheMiddle(t, setUp, key)
   )
 })
 
-/** What the kernel says of the gateway's process, which is asked in its container. */
+/** The kernel's status of the gateway's process, read in its container. */
 async function readProcessStatus ({ compose }: SetUp): Promise<Record<string, string>> {
   const text = await compose('exec', '-T', 'clinigate', '/nodejs/bin/node', '-p', 'fs.readFileSync("/proc/1/status", "utf8")')
   return Object.fromEntries([...text.matchAll(/^(\w+):\s*(.*)$/gm)].map(([, name, value]) => [name!, value!]))
@@ -58,7 +58,7 @@ async function stopInTheMiddle (t: Test, { url, compose, inspect }: SetUp, key: 
     headers: { ...headers, 'content-length': Buffer.byteLength(body) }
   })
   sent.write(body.slice(0, 10))
-  // Whoever comes later is served, so the first part has arrived.
+  // A later request is served, so the first part has arrived.
   t.equal((await fetch(`${url}/v1/patients?count=1`, { headers })).status, 200)
   const stopped = compose('stop', 'clinigate')
   await waitUntil(async () => await fetch(`${url}/health/ready`).then(({ status }) => status !== 200, () => true))

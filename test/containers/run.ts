@@ -1,6 +1,6 @@
 /**
- * `npm run containers [-- files]`: makes stand-ins for the base images where the engine lacks them, builds the image,
- * brings the compose files up and tests them. It ends with the count of the tests, or with what is missing.
+ * `npm run containers [-- files]`: makes stand-ins for the base images that the engine lacks, builds the image, starts
+ * the compose files and tests them. It ends with the count of the tests, or with the name of the missing program.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -9,7 +9,7 @@ import { buildImage, root } from './build.js'
 import { findCompose, findEngine } from './engine.js'
 import { makeStandIns } from './stand-ins.js'
 
-// One after the other: each brings two FHIR servers up.
+// One after the other: each starts two FHIR servers.
 const files = ['image', 'one-machine', 'scaled', 'testcontainers', 'kubernetes'].map(name => `test/containers/${name}.ts`)
 const chosen = process.argv.length > 2 ? process.argv.slice(2) : files
 

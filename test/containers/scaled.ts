@@ -36,14 +36,14 @@ t.test('docker/compose.scale.yaml: two gateways, a control plane, Redis, Postgre
   await t.test('gateways and the control plane are replaced one after the other under load, and no request fails', async t => {
     await replaceUnderLoad(t, setUp, [key, (await createKey()).secret!, (await createKey()).secret!])
   })
-  await t.test('an import goes on at the other gateway when the container of the first is killed', t =>
+  await t.test('an import continues at the other gateway when the container of the first is killed', t =>
     killDuringImport(t, setUp, key)
   )
   await t.test('no secret is in docker inspect, in the logs or in the history', t => requireSecretsHidden(t, setUp))
   for (const line of (await runDocker('stats', '--no-stream', '--format', '{{.Name}} {{.MemUsage}}')).trim().split('\n')) {
     if (/gateway|control|proxy|redis/.test(line)) printLine(line)
   }
-  await t.test('all end by themselves on SIGTERM', async t => {
+  await t.test('all services end by themselves on SIGTERM', async t => {
     await setUp.compose('stop')
     for (const service of [...ours, 'redis']) {
       t.match((await setUp.inspect(service)).State, { ExitCode: 0, OOMKilled: false }, service)

@@ -9,7 +9,7 @@ import { runCompose, runDocker, run } from './engine.js'
 const root = join(import.meta.dirname, '..', '..')
 const startLimitSeconds = 400
 
-/** What the engine says of a container. */
+/** The engine's description of a container. */
 export interface Container {
   readonly Name: string
   readonly Config: { readonly User: string; readonly Env: readonly string[] }
@@ -29,7 +29,7 @@ export interface Container {
   readonly NetworkSettings: { readonly Networks: Readonly<Record<string, { readonly IPAddress: string }>> }
 }
 
-/** One of the compose files, brought up as a person would, from a copy with secrets and a port of its own. */
+/** One of the compose files, started as by an operator, from a copy with secrets and a port of its own. */
 export interface SetUp {
   readonly url: string
   /** Runs Compose with the file. */
@@ -42,7 +42,7 @@ export interface SetUp {
   readonly readSecrets: () => ReadonlyMap<string, string>
 }
 
-/** Prepares a compose file; what it brings up goes with the test. Failing tests show the end of its logs. */
+/** Prepares a compose file; its services end with the test. Failing tests show the end of its logs. */
 export async function prepare (t: Test, file: string): Promise<SetUp> {
   const folder = mkdtempSync(join(tmpdir(), 'clinigate-containers-'))
   const copy = join(folder, 'docker')
@@ -76,7 +76,7 @@ export async function prepare (t: Test, file: string): Promise<SetUp> {
 }
 
 /**
- * Brings everything up from the images that are there.
+ * Starts all services from the existing images.
  * @returns the seconds until each service that has a health check was healthy
  * @throws {Error} with the services that are not healthy in time
  */
@@ -100,7 +100,7 @@ export async function bringUp ({ compose, inspect }: SetUp): Promise<ReadonlyMap
   return times
 }
 
-/** Waits until the gateway says that all its parts work, its datastores among them. */
+/** Waits until the gateway reports that all its parts work, its datastores among them. */
 export async function waitUntilHealthy (url: string): Promise<void> {
   for (const deadline = Date.now() + startLimitSeconds * 1_000; ; await pause(500)) {
     const health = await fetch(`${url}/health`).then(async response => await response.json(), () => undefined) as
@@ -110,7 +110,7 @@ export async function waitUntilHealthy (url: string): Promise<void> {
   }
 }
 
-/** What all containers but PostgreSQL's are held to: the official image of that changes from root to its own user. */
+/** The restrictions of all containers but PostgreSQL's: its official image changes from root to its own user. */
 export async function requireHardened (t: Test, setUp: SetUp, services: readonly string[]): Promise<void> {
   for (const service of services) {
     const { Config, HostConfig } = await setUp.inspect(service)
@@ -121,7 +121,7 @@ export async function requireHardened (t: Test, setUp: SetUp, services: readonly
   }
 }
 
-/** No secret of a file is in what the engine tells of the containers, nor in what they wrote. */
+/** Neither the engine's description of the containers nor their output contains a secret of a file. */
 export async function requireSecretsHidden (t: Test, setUp: SetUp): Promise<void> {
   const ids = (await setUp.compose('ps', '--all', '--quiet')).trim().split('\n')
   const outputs = {
@@ -137,5 +137,5 @@ export async function requireSecretsHidden (t: Test, setUp: SetUp): Promise<void
   }
 }
 
-/** Prints a line beside the results, which the run shows. */
+/** Prints a line among the results of the run. */
 export const printLine = (line: string): void => console.error(`  ${line}`)

@@ -12,7 +12,7 @@ const hapi = join(root, 'test', 'hapi', 'target')
 const suite = 'trixie'
 const label = 'clinigate.stand-in'
 
-/** File systems of Debian's packages, which the stand-ins begin with. */
+/** File systems of Debian's packages, on which the stand-ins are based. */
 const roots = {
   debian: {
     variant: 'minbase',
@@ -30,7 +30,7 @@ const roots = {
   }
 } as const
 
-/** The target of stand-ins/Dockerfile for each repository, and what is in it. */
+/** The target of stand-ins/Dockerfile for each repository, and its content. */
 const targets: Readonly<Record<string, readonly [target: string, content: string]>> = {
   node: ['node', `Debian ${suite}, Node and npm of this machine`],
   'gcr.io/distroless/nodejs24-debian13': ['distroless', `the C libraries of Debian ${suite}, Node of this machine`],
@@ -41,9 +41,9 @@ const targets: Readonly<Record<string, readonly [target: string, content: string
 }
 
 /**
- * Makes the images that docker/ names but that the engine lacks, from packages, under their names; what an earlier run
- * made stays while its parts are the same. Images that somebody pulled are used as they are.
- * @throws {Error} that says what is missing
+ * Makes the images that docker/ names but that the engine lacks, from packages, under their names; images of an earlier
+ * run are reused while their parts are the same. Images that were pulled are used unchanged.
+ * @throws {Error} that names the missing program
  */
 export async function makeStandIns (log: (line: string) => void): Promise<void> {
   await buildWhenNeeded({ log })
@@ -88,7 +88,7 @@ async function labelOf (name: string): Promise<string | undefined> {
   return await runDocker('image', 'inspect', '--format', format, name).then(text => text.trim(), () => undefined)
 }
 
-/** Changes with all that stand-ins are made of. */
+/** Changes with every input of the stand-ins. */
 function hashOfParts (): string {
   const parts = [
     JSON.stringify([roots, suite, process.version]),
@@ -106,7 +106,7 @@ function listHapiSources (): string[] {
     .sort()
 }
 
-/** Makes a file system with mmdebstrap, which takes apt's settings of this machine and leaves none of them in it. */
+/** Makes a file system with mmdebstrap, which uses apt's settings of this machine and leaves none of them in it. */
 async function makeRoot (name: keyof typeof roots, log: (line: string) => void): Promise<void> {
   const { variant, packages, hooks } = roots[name]
   const image = `clinigate-stand-in/${name}`
@@ -118,7 +118,7 @@ async function makeRoot (name: keyof typeof roots, log: (line: string) => void):
     const tar = join(temporary, 'root.tar')
     await run([
       'mmdebstrap', `--variant=${variant}`, `--include=${packages.join(',')}`, ...hooks,
-      // Mirrors may be older than they say they are good for; signatures are checked all the same.
+      // Mirrors may be older than their stated validity; signatures are checked all the same.
       '--aptopt=Acquire::Check-Valid-Until "false"', '--aptopt=Acquire::Check-Date "false"',
       '--customize-hook=rm -rf "$1/etc/apt/apt.conf.d/99mmdebstrap" "$1/etc/resolv.conf" "$1/etc/hostname"',
       suite, tar, 'http://deb.debian.org/debian'

@@ -3,7 +3,7 @@ import { findBackend } from '../harness/find-backend.js'
 
 t.setTimeout(400_000)
 
-t.test('a run of tests that is given no FHIR server takes one in a container, which ends with it', async t => {
+t.test('a test run without a FHIR server starts one in a container, which ends with it', async t => {
   const logged: string[] = []
   const backend = await findBackend({ log: line => logged.push(line), signal: new AbortController().signal })
   t.after(() => backend.stop())

@@ -11,7 +11,7 @@ import { startPostgres } from '../harness/postgres.js'
 
 const now = () => new Date()
 const log = { info () {}, warn () {} }
-/** So long that nothing which comes sooner can have come by it. */
+/** So long that nothing which arrives sooner can have arrived by it. */
 const neverMs = 60_000
 
 const server = await startPostgres(t)
@@ -23,7 +23,7 @@ async function openProcessStore (t: Test, url: string): Promise<ControlStore> {
   return store
 }
 
-/** Reads a feed until the test ends, and keeps what came, and when. */
+/** Reads a feed until the test ends, and stores each change with its time. */
 function startReader (t: Test, store: ControlStore, heartbeatMs = neverMs) {
   const stopping = new AbortController()
   const batches: Array<Batch & { at: number }> = []
@@ -75,13 +75,13 @@ async function waitForListener (url: string, isNew: (pid: number) => boolean = (
 }
 
 t.test(
-  'two processes that write at once give numbers that become visible in order: a reader meanwhile gets every one, and in order',
+  'two processes that write concurrently create numbers that become visible in order: a reader meanwhile gets every one, and in order',
   { timeout: 300_000 },
   async t => {
     const url = await server.createDatabase()
     const [reading, ...writing] = await Promise.all([1, 2, 3].map(() => openProcessStore(t, url)))
     const reader = startReader(t, reading!)
-    // A second reader, which never waits to be told, has every chance to look in a bad moment.
+    // A second reader, which never waits for a notification, has every chance to look in a bad moment.
     const writers = { areDone: false }
     const polled: number[] = []
     const polling = (async () => {
@@ -105,7 +105,7 @@ t.test(
   }
 )
 
-t.test('a change by another process is heard at once, not by asking', { timeout: 300_000 }, async t => {
+t.test('a change by another process is notified at once, without polling', { timeout: 300_000 }, async t => {
   const url = await server.createDatabase()
   const [here, there] = [await openProcessStore(t, url), await openProcessStore(t, url)]
   const reader = startReader(t, here)
@@ -113,7 +113,7 @@ t.test('a change by another process is heard at once, not by asking', { timeout:
   const { tenantId } = await there.organizations.create({ name: 'Clinic', plan: 'pro' }, 'ann')
   const delays: number[] = []
   for (let seq = 2; seq <= 201; seq++) {
-    // The word goes out with the commit, so the change itself belongs to the time.
+    // The notification is sent with the commit, so the change itself belongs to the time.
     const startedAt = performance.now()
     await there.organizations.change(tenantId, { overage: seq % 2 === 0 }, 'ann')
     delays.push((await reader.waitForSeq(seq)).at - startedAt)
@@ -125,7 +125,7 @@ t.test('a change by another process is heard at once, not by asking', { timeout:
   t.ok(delays[199]! < neverMs / 2)
 })
 
-t.test('a word that comes between looking and waiting counts', async t => {
+t.test('a notification between a look and the wait counts', async t => {
   const url = await server.createDatabase()
   const [here, there] = [await openProcessStore(t, url), await openProcessStore(t, url)]
   const heard = here.listenForChanges()
@@ -137,7 +137,7 @@ t.test('a word that comes between looking and waiting counts', async t => {
   t.pass('and nobody had to wait for the next one')
 })
 
-t.test('a change of which no word came is found by looking all the same', async t => {
+t.test('a change without a notification is found by polling all the same', async t => {
   const url = await server.createDatabase()
   const store = await openProcessStore(t, url)
   const reader = startReader(t, store, 300)
@@ -153,7 +153,7 @@ t.test('a change of which no word came is found by looking all the same', async 
   t.match(await reader.waitForSeq(1), { changes: [{ seq: 1 }] })
 })
 
-t.test('a listener whose connection is ended gets another one, and nothing between is missed', async t => {
+t.test('a listener whose connection is ended opens another one, and misses nothing in between', async t => {
   const url = await server.createDatabase()
   const [here, there] = [await openProcessStore(t, url), await openProcessStore(t, url)]
   const reader = startReader(t, here)
@@ -168,7 +168,7 @@ t.test('a listener whose connection is ended gets another one, and nothing betwe
 })
 
 t.test(
-  'a copy goes on when the server was stopped and started again, and the process lives',
+  'a copy goes on after the server was stopped and started again, and the process survives',
   { timeout: 300_000 },
   async t => {
     const url = await server.createDatabase()
@@ -193,11 +193,11 @@ t.test(
 )
 
 t.test(
-  'a server that falls silent is given up, and the connections that are made then work',
+  'a server that falls silent is given up, and new connections work',
   { timeout: 300_000 },
   async t => {
     const url = new URL(await server.createDatabase())
-    // Makes the tables first, which may take longer than the other one waits.
+    // Creates the tables first, which may take longer than the other one waits.
     const { tenantId } = await (
       await openProcessStore(t, url.href)
     ).organizations.create({ name: 'Clinic', plan: 'pro' }, 'ann')
@@ -207,12 +207,12 @@ t.test(
     const store = await openProcessStore(t, url.href)
     const copy = startReplica(t, store)
     await copy.waitForSeq(1)
-    // Connections that lie idle, more than who reads the changes may have in use: the next change takes one of them.
+    // Idle connections, more than the reader of the changes may have in use: the next change takes one of them.
     await Promise.all(Array.from({ length: 4 }, () => store.organizations.list()))
     line.silence()
     const change = () => store.organizations.change(tenantId, { overage: false }, 'ann')
     await t.rejects(change(), { name: 'DatabaseUnavailable', cause: { message: /takes too long/ } })
-    // Each connection that lay idle is found out by whoever uses it.
+    // Each idle connection is found to be closed when it is used.
     for (
       let attempts = 1;
       await change().then(
@@ -225,7 +225,7 @@ t.test(
   }
 )
 
-/** Carries connections to the server; once silenced, those that there are carry nothing more and stay open. */
+/** Forwards connections to the server; once silenced, the existing ones carry nothing more and stay open. */
 async function startSilenceableProxy (t: Test, port: number): Promise<{ port: number, silence: () => void }> {
   const sockets: Socket[] = []
   const line = createServer(from => {

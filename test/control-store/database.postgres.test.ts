@@ -27,7 +27,7 @@ function modifyUrl (url: string, change: (parsed: URL) => void): string {
   return parsed.href
 }
 
-/** How many connections clients have to a database of the server, which works in its databases by itself, too. */
+/** The number of client connections to a database of the server, whose own processes work in its databases, too. */
 async function countConnections (url: string): Promise<number> {
   const [row] = await server.query(
     "SELECT count(*)::int AS count FROM pg_stat_activity WHERE datname = $1 AND backend_type = 'client backend'",
@@ -36,7 +36,7 @@ async function countConnections (url: string): Promise<number> {
   return row!.count
 }
 
-t.test('processes that start at once on an empty database all find it whole', async t => {
+t.test('processes that start at once on an empty database all find it complete', async t => {
   const url = await server.createDatabase()
   const databases = await Promise.all(Array.from({ length: 6 }, () => openTestDatabase(t, url)))
   const feeds = await Promise.all(databases.map(({ db }) => db.selectFrom('feed').selectAll().execute()))
@@ -53,7 +53,7 @@ t.test('a number is a number, of however many bytes, and so is a count or a sum'
   t.strictSame(rows, [{ seq: 0, count: 3, sum: 6, long: 4_102_444_800_000 }])
 })
 
-t.test('one process never takes more than its share of connections, and whoever comes late waits for one', async t => {
+t.test('one process never takes more than its share of connections, and later queries wait for one', async t => {
   const url = await server.createDatabase()
   const { db } = await openTestDatabase(t, url)
   const ended = { count: 0 }
@@ -66,7 +66,7 @@ t.test('one process never takes more than its share of connections, and whoever 
   await Promise.all(slow)
 })
 
-t.test('what was closed has no connection left', async t => {
+t.test('after closing no connection is left', async t => {
   const url = await server.createDatabase()
   const database = await openDatabase({ file, url })
   const heard = database.listenForChanges()
@@ -77,7 +77,7 @@ t.test('what was closed has no connection left', async t => {
   t.equal(await countConnections(url), 0)
 })
 
-t.test('a database that can\'t be had is named with what to do, and nothing of its URL is told', async t => {
+t.test('an unusable database is reported with what to do, and without its URL', async t => {
   const url = await server.createDatabase()
   await server.query(`CREATE ROLE stranger LOGIN PASSWORD '${password}'`)
   const cases: ReadonlyArray<readonly [string, RegExp]> = [
@@ -147,7 +147,7 @@ t.test('a database that can\'t be had is named with what to do, and nothing of i
   }
 })
 
-t.test('a command says the same, and fails', async t => {
+t.test('a command reports the same, and fails', async t => {
   let output = ''
   const environment = {
     CLINIGATE_DATA: t.testdir(),
@@ -185,7 +185,7 @@ t.test('with TLS the server\'s certificate is verified, and its host', async t =
   })
 })
 
-t.test('of a row that was refused, the failure repeats nothing', async t => {
+t.test('the error for a rejected row repeats none of its values', async t => {
   const { db } = await openTestDatabase(t, await server.createDatabase())
   const row = { tenantId: 'org-hidden', name: 'Hidden', plan: 'pro', overage: 1, createdAt: 'then' }
   await db.insertInto('organizations').values(row).execute()
@@ -206,7 +206,7 @@ t.test('of a row that was refused, the failure repeats nothing', async t => {
 })
 
 t.test(
-  'a transaction whose connection breaks in the middle fails alone: the process goes on, and so does the next change',
+  'a transaction whose connection breaks in the middle fails alone: the process goes on, and the next change succeeds',
   async t => {
     const url = await server.createDatabase()
     const store = await openControlStore({ file, url, plans: ['pro'], now })

@@ -18,7 +18,7 @@ export const makeFileDatabase: MakeDatabase = async t => {
   return { file: join(directory, 'control.db') }
 }
 
-/** Beside a directory that may hold the other files of a gateway. */
+/** In a directory that may hold the other files of a gateway. */
 export function makeDatabasesOn (server: PostgresServer): MakeDatabase {
   return async t => ({ ...await makeFileDatabase(t), url: await server.createDatabase() })
 }

@@ -1,4 +1,4 @@
-/** What the control store promises of the events that gateways report, tried on a database of the test's choice. */
+/** The guarantees of the control store for the events that gateways report, tested on the given database. */
 import type { Test } from 'tap'
 import { openControlStore, type ControlStore } from '../../src/control-plane/store/store.js'
 import type { ChangeEvent, EventBatch } from '../../src/events/event.js'
@@ -41,7 +41,7 @@ const scope: EventQuery = { organizationId: 'org-a', mode: 'live', limit: 1_000 
 export async function testEvents (t: Test, makeDatabase: MakeDatabase): Promise<void> {
   const prepareStores = (t: Test) => createStoreOpener(t, makeDatabase)
 
-  await t.test('an event is listed as it was sent, oldest first, to its organization and mode alone', async t => {
+  await t.test('an event is listed as it was sent, oldest first, for its organization and mode alone', async t => {
     const store = await (await prepareStores(t))()
     t.equal(await store.events.getLatestSequence(), 0)
     const lines = [buildEvent(), buildEvent({ type: 'fhir.Basic.deleted', resourceType: 'Basic', versionId: undefined })]
@@ -82,7 +82,7 @@ export async function testEvents (t: Test, makeDatabase: MakeDatabase): Promise<
     t.strictSame(since.map(({ id }) => id), [lines[2]!.id])
   })
 
-  await t.test('a batch is applied once, and one before which another is missing is refused', async t => {
+  await t.test('a batch is applied once, and one after a missing batch is rejected', async t => {
     const store = await (await prepareStores(t))()
     const first = buildBatch(1, [buildEvent()])
     const second = buildBatch(2, [buildEvent()])
@@ -101,7 +101,7 @@ export async function testEvents (t: Test, makeDatabase: MakeDatabase): Promise<
     t.strictSame((await store.events.list(scope)).map(({ id, sequence }) => [id, sequence]), [[one.id, 1], [two.id, 3]])
   })
 
-  await t.test('a reader that continues after what it saw misses no event of gateways that send at once', async t => {
+  await t.test('a reader that continues after its last event misses no event of gateways that send concurrently', async t => {
     const open = await prepareStores(t)
     const stores = [await open(), await open()]
     const sent = Array.from({ length: 8 }, async (_, gateway) => {

@@ -1,4 +1,4 @@
-/** What the control store promises of bulk jobs, tried on a database of the test's choice. */
+/** The guarantees of the control store for bulk jobs, tested on the given database. */
 import { randomBytes } from 'node:crypto'
 import type { Test } from 'tap'
 import { openControlStore } from '../../src/control-plane/store/store.js'
@@ -34,10 +34,10 @@ export function buildDraft (what: Partial<JobDraft> = {}): JobDraft {
   }
 }
 
-/** How the store is reached: as it is, unless told. */
+/** How the store is reached: directly by default. */
 type Via = (t: Test, jobs: Jobs) => Promise<Jobs>
 
-/** Opens stores over one empty database, on SQLite always the same one, with a clock that the test turns. */
+/** Opens stores over one empty database, on SQLite always the same one, with a clock that the test sets. */
 async function openJobStores (t: Test, makeDatabase: MakeDatabase, via: Via) {
   const where = await makeDatabase(t)
   const clock = { ms: Date.parse('2030-01-01T00:00:00Z') }
@@ -58,7 +58,7 @@ export async function testJobs (
 ): Promise<void> {
   const openStores = (t: Test) => openJobStores(t, makeDatabase, via)
 
-  await t.test('a job is as its draft, and keeps nothing of its caller but the owner', async t => {
+  await t.test('a job has the fields of its draft, and stores nothing of its caller but the owner', async t => {
     const { jobs } = await openStores(t)
     const draft = buildDraft({
       owner: { ...owner, scopes: ['*'] } as JobOwner,
@@ -80,7 +80,7 @@ export async function testJobs (
   })
 
   await t.test(
-    'of jobs that are started at the same moment, no more come to be than an organization may have, and one that is sent twice is not refused',
+    'jobs created concurrently never exceed the maximum of an organization, and one that is sent twice is not rejected',
     async t => {
       const { jobs, other } = await openStores(t)
       for (let made = 0; made < maxUnfinishedJobs - 2; made++) await jobs.create(buildDraft())
@@ -149,7 +149,7 @@ export async function testJobs (
     )
   })
 
-  await t.test('the oldest job is claimed first, once, by those who see its store alone', async t => {
+  await t.test('the oldest job is claimed first, once, by workers of its store alone', async t => {
     const { jobs, clock } = await openStores(t)
     const first = await jobs.create(buildDraft())
     clock.ms += secondMs
@@ -165,7 +165,7 @@ export async function testJobs (
     t.equal(await jobs.claim(worker), undefined)
   })
 
-  await t.test('many who claim at once get each job once', async t => {
+  await t.test('concurrent claims get each job once', async t => {
     const { jobs, other } = await openStores(t)
     const ids = (await Promise.all(Array.from({ length: 12 }, () => jobs.create(buildDraft())))).map(({ id }) => id)
     const claims = await Promise.all(
@@ -175,7 +175,7 @@ export async function testJobs (
   })
 
   await t.test(
-    'no organization has more jobs worked on than it may, however many claim at once; others are not held up',
+    'no organization has more running jobs than it may, however many workers claim at once; others are not delayed',
     async t => {
       const { jobs, other, clock } = await openStores(t)
       for (let i = 0; i < 6; i++) await jobs.create(buildDraft())
@@ -198,7 +198,7 @@ export async function testJobs (
     }
   )
 
-  await t.test('what was saved is there for whoever comes next, and what is absent stays', async t => {
+  await t.test('saved state is there for the next worker, and absent members stay unchanged', async t => {
     const { jobs } = await openStores(t)
     await jobs.create(buildDraft())
     const { lease, job } = (await jobs.claim(worker))!
@@ -207,9 +207,9 @@ export async function testJobs (
       { name: 'Patient.ndjson', resourceType: 'Patient', count: 3, bytes: 5_000_000_000, mark: 'hPF7Zz0' }
     ]
     const errors = [{ line: 7, code: 'VALIDATION_ERROR', message: 'birthDate: expected a date' }]
-    t.equal(await jobs.save(lease, { checkpoint, progress: { total: 9, processed: 3, failed: 1 } }, 1), 'going on')
-    t.equal(await jobs.save(lease, { files, errors }, 30_000), 'going on')
-    t.equal(await jobs.save(lease, {}, 30_000), 'going on')
+    t.equal(await jobs.save(lease, { checkpoint, progress: { total: 9, processed: 3, failed: 1 } }, 1), 'ok')
+    t.equal(await jobs.save(lease, { files, errors }, 30_000), 'ok')
+    t.equal(await jobs.save(lease, {}, 30_000), 'ok')
     t.match(await jobs.find(job.id, owner), {
       status: 'processing',
       checkpoint,
@@ -225,14 +225,14 @@ export async function testJobs (
   })
 
   await t.test(
-    "a dead worker's job goes to another when its lease has run out, and the dead one finds it lost",
+    "a dead worker's job goes to another when its lease has expired, and the dead worker finds it lost",
     async t => {
       const { jobs, other, clock } = await openStores(t)
       await jobs.create(buildDraft())
       const dead = (await jobs.claim(worker))!
       clock.ms += 29 * secondMs
       t.equal(await other.claim(worker), undefined)
-      t.equal(await jobs.save(dead.lease, {}, 30 * secondMs), 'going on')
+      t.equal(await jobs.save(dead.lease, {}, 30 * secondMs), 'ok')
       clock.ms += 29 * secondMs
       t.equal(await other.claim(worker), undefined, 'a save keeps it')
       clock.ms += secondMs
@@ -248,21 +248,21 @@ export async function testJobs (
       await jobs.release(dead.lease)
       t.equal(await other.claim(worker), undefined, "nor can it let go of another's")
       t.match(await jobs.find(dead.job.id, owner), { status: 'processing', progress: { processed: 0 } })
-      t.equal(await other.save(next.lease, {}, 30_000), 'going on')
+      t.equal(await other.save(next.lease, {}, 30_000), 'ok')
     }
   )
 
-  await t.test('a lease that ran out is still good as long as nobody else has the job', async t => {
+  await t.test('an expired lease is still valid as long as no other worker has claimed the job', async t => {
     const { jobs, clock } = await openStores(t)
     await jobs.create(buildDraft())
     const { lease } = (await jobs.claim(worker))!
     clock.ms += hourMs
-    t.equal(await jobs.save(lease, {}, 30_000), 'going on')
+    t.equal(await jobs.save(lease, {}, 30_000), 'ok')
     t.equal(await jobs.claim(worker), undefined)
   })
 
   await t.test(
-    'a job that was let go of in trouble is not taken before its time, and its failures count until it comes on',
+    'a job that was released after a failure is not claimed before its delay, and its failures count until it makes progress',
     async t => {
       const { jobs, clock } = await openStores(t)
       await jobs.create(buildDraft())
@@ -310,7 +310,7 @@ export async function testJobs (
     t.match(await jobs.find(id, owner), { status: 'cancelled' })
   })
 
-  await t.test('of a cancel and an end at the same time one wins, and both are told the same', async t => {
+  await t.test('of a concurrent cancel and end one wins, and both callers get the same outcome', async t => {
     const { jobs, other } = await openStores(t)
     for (let i = 0; i < 20; i++) {
       const { id } = await jobs.create(buildDraft())
@@ -322,19 +322,19 @@ export async function testJobs (
       const { status } = (await jobs.find(id, owner))!
       t.strictSame(
         [saved, cancelled?.status],
-        status === 'cancelled' ? ['cancelled', 'cancelled'] : ['going on', 'completed']
+        status === 'cancelled' ? ['cancelled', 'cancelled'] : ['ok', 'completed']
       )
       await jobs.release(lease)
     }
   })
 
-  await t.test('a job that ended is over: it is not claimed, not cancelled, and keeps its end', async t => {
+  await t.test('a job that ended is final: it is not claimed, not cancelled, and stays in its end state', async t => {
     const { jobs, clock } = await openStores(t)
     const { id } = await jobs.create(buildDraft())
     const { lease } = (await jobs.claim(worker))!
     const end = { status: 'failed', failure: { code: 'BAD_REQUEST', message: 'No.' } } as const
-    t.equal(await jobs.save(lease, { end }, 0), 'going on')
-    t.equal(await jobs.save(lease, { end }, 0), 'going on', 'the same end, whose answer was lost')
+    t.equal(await jobs.save(lease, { end }, 0), 'ok')
+    t.equal(await jobs.save(lease, { end }, 0), 'ok', 'the same end, whose answer was lost')
     t.equal(await jobs.save(lease, { end: { status: 'completed' } }, 0), 'lost')
     clock.ms += hourMs
     t.match(await jobs.cancel(id, owner), {
@@ -347,7 +347,7 @@ export async function testJobs (
   })
 
   await t.test(
-    'a job that is discarded is missing at once, its worker is told, and its store is to delete it when nobody has it any more',
+    'a discarded job is missing at once, its worker is notified, and its store may delete it once no worker has it',
     async t => {
       const { jobs } = await openStores(t)
       const pending = await jobs.create(buildDraft())
@@ -374,7 +374,7 @@ export async function testJobs (
   )
 
   await t.test(
-    'a day after its end, or a week after its beginning, a job is gone for clients, and its store is told to delete it',
+    'a day after its end, or a week after its start, a job is missing for clients, and its store is to delete it',
     async t => {
       const { jobs, clock } = await openStores(t)
       const ended = await jobs.create(buildDraft())
@@ -391,7 +391,7 @@ export async function testJobs (
       t.strictSame(await jobs.existing([ended.id, unfinished.id, 'job-x']), [unfinished.id])
       await jobs.save(lease, {}, 30_000)
       clock.ms += 6 * 24 * hourMs - 1
-      t.equal(await jobs.save(lease, {}, 30_000), 'going on')
+      t.equal(await jobs.save(lease, {}, 30_000), 'ok')
       clock.ms += 1
       t.strictSame(await jobs.expired('store-1'), [], 'not while somebody has it')
       t.equal(await jobs.save(lease, {}, 30_000), 'lost')
@@ -405,7 +405,7 @@ export async function testJobs (
     }
   )
 
-  await t.test('a job that failed or was cancelled is known as abandoned once nobody works on it', async t => {
+  await t.test('a job that failed or was cancelled is abandoned once no worker has it', async t => {
     const { jobs, clock } = await openStores(t)
     const [failed, cancelled, lost, completed, going] = [
       await jobs.create(buildDraft()),
@@ -433,7 +433,7 @@ export async function testJobs (
     t.strictSame(await jobs.abandoned(['job-x']), [])
   })
 
-  await t.test('what no gateway comes to delete is forgotten in the end, with the key of its files', async t => {
+  await t.test('a job that no gateway deletes is forgotten after two weeks, with the key of its files', async t => {
     const { jobs, clock } = await openStores(t)
     const { id } = await jobs.create(buildDraft({ storeId: 'store-gone' }))
     clock.ms += 14 * 24 * hourMs
@@ -444,7 +444,7 @@ export async function testJobs (
     t.strictSame(await jobs.existing([id]), [])
   })
 
-  await t.test('thousands of ids are asked for and forgotten at once', async t => {
+  await t.test('thousands of ids are looked up and forgotten at once', async t => {
     const { jobs } = await openStores(t)
     const { id } = await jobs.create(buildDraft())
     const ids = [...Array.from({ length: 3_000 }, (_, i) => `job-${i}`), id]
@@ -455,7 +455,7 @@ export async function testJobs (
   })
 
   await t.test(
-    'the identity of imports is made once for each organization and mode, also by many at once, and never changes',
+    'the identity of imports is created once for each organization and mode, also concurrently, and never changes',
     async t => {
       const { jobs, other } = await openStores(t)
       const requested = await Promise.all(

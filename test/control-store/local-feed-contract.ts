@@ -1,7 +1,4 @@
-/**
- * What the change feed of a control store promises to a gateway that follows it, tried on a database of the test's
- * choice.
- */
+/** The guarantees of the change feed of a control store for a gateway that follows it, tested on the given database. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { rmSync } from 'node:fs'
@@ -21,7 +18,7 @@ import type { MakeDatabase } from './databases.js'
 const now = () => new Date()
 const cli = join(dirname(buildMain()), 'operator', 'cli', 'index.js')
 const log = { info () {}, warn () {} }
-/** So long that nothing which comes sooner can have come by it. */
+/** So long that nothing which arrives sooner can have arrived by it. */
 const neverMs = 60_000
 
 /** A command of another process on the same control database. */
@@ -35,7 +32,7 @@ async function runCli ({ file, url }: DatabaseLocation, ...args: string[]) {
   return JSON.parse(out)
 }
 
-/** The parts of a gateway that check keys, with their copy beside the control database, or where it is said. */
+/** The parts of a gateway that check keys, with their copy in the folder of the control database, or at `copy`. */
 async function startKeyChecker (t: Test, location: DatabaseLocation, copy = getReplicaPath(location)) {
   const store = await openControlStore({ ...location, plans: ['pro'], now })
   const replica = new Replica(copy)
@@ -55,7 +52,7 @@ async function startKeyChecker (t: Test, location: DatabaseLocation, copy = getR
 
 const getReplicaPath = ({ file }: DatabaseLocation) => join(dirname(file), 'keys.db')
 
-/** What a key gets, over and over, until it gets something else; and when that was. */
+/** Checks a key over and over until the result changes; and the time of that. */
 async function waitUntilRejected (call: () => Promise<unknown>): Promise<{ at: number, code: string }> {
   for (;;) {
     try {
@@ -67,7 +64,7 @@ async function waitUntilRejected (call: () => Promise<unknown>): Promise<{ at: n
   }
 }
 
-/** Resolves when a key is good. */
+/** Resolves when a key is valid. */
 async function waitUntilAccepted (call: () => Promise<unknown>): Promise<void> {
   while (!await call().then(() => true, () => false)) await pause(5)
 }
@@ -75,7 +72,7 @@ async function waitUntilAccepted (call: () => Promise<unknown>): Promise<void> {
 /** Runs the whole contract. */
 export async function testLocalFeed (t: Test, makeDatabase: MakeDatabase): Promise<void> {
   await t.test(
-    'a key that another process makes opens, and one that it revokes is refused at once, not by asking',
+    'a key that another process creates is accepted, and one that it revokes is rejected at once, without polling',
     { timeout: 300_000 },
     async t => {
       const location = await makeDatabase(t)
@@ -96,7 +93,7 @@ export async function testLocalFeed (t: Test, makeDatabase: MakeDatabase): Promi
   )
 
   await t.test(
-    'every one of many revocations is in force at once, while others write',
+    'each of many revocations takes effect at once, while others write',
     { timeout: 300_000 },
     async t => {
       const location = await makeDatabase(t)
@@ -121,7 +118,7 @@ export async function testLocalFeed (t: Test, makeDatabase: MakeDatabase): Promi
     }
   )
 
-  await t.test('a copy that is deleted is built again and validates as before', async t => {
+  await t.test('a copy that is deleted is rebuilt and validates as before', async t => {
     const location = await makeDatabase(t)
     const first = await startKeyChecker(t, location)
     const { tenantId } = await first.store.organizations.create({ name: 'Clinic', plan: 'pro' }, 'test')
@@ -154,7 +151,7 @@ export async function testLocalFeed (t: Test, makeDatabase: MakeDatabase): Promi
     await t.rejects(second.call(secret), { code: 'INVALID_KEY' })
   })
 
-  await t.test('a silent feed still says from time to time that the copy is up to date', async t => {
+  await t.test('an idle feed still reports from time to time that the copy is up to date', async t => {
     const store = await openControlStore({ ...await makeDatabase(t), plans: ['pro'], now })
     t.teardown(() => store.close())
     const stopping = new AbortController()

@@ -86,7 +86,7 @@ t.test(
     )
     t.equal(times.length, count / 10)
     t.equal(replica.find(hashKey(count + 1)), undefined)
-    // Far from what was measured: a busy machine must not fail, an index that is missing must.
+    // Far from the measured values: a busy machine must not fail, a missing index must.
     t.ok(builtMs < 60_000)
     t.ok(medianUs < 1_000)
     t.ok(grownMiB < 200)

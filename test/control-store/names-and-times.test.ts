@@ -12,8 +12,8 @@ import { parseTime } from '../../src/operator/cli/times.js'
 import { startGateway } from '../harness/gateway.js'
 import { waitUntil } from '../harness/until.js'
 
-// A database that could not say what changed last was taken for one in which nothing changes, and nobody looked why.
-t.test('while the control database can\'t say what changed last, listeners are told to look', async t => {
+// A database that could not report its latest change was taken for one without changes, and no listener looked again.
+t.test("while the control database can't report its latest change, listeners are notified", async t => {
   const { db, changes } = await openSqlite(join(t.testdir(), 'control.db'))
   await db.deleteFrom('feed').execute()
   let notifications = 0
@@ -24,8 +24,8 @@ t.test('while the control database can\'t say what changed last, listeners are t
   t.pass('again and again')
 })
 
-// A key of one organization that expired in the year 10000 was one that gateways did not understand, and with it they
-// took no other change from then on: no revocation of anybody's keys.
+// Gateways did not understand a key that expired in the year 10000, and with it they took no other change from then on:
+// no revocation of any organization's keys.
 
 const lastMoment = '9999-12-31T23:59:59.999Z'
 
@@ -45,7 +45,7 @@ async function openStore (t: Test) {
   return { file, store, tenantId, create, listExpiries }
 }
 
-t.test('an expiry past the year 9999 is refused, however it is said', async t => {
+t.test('an expiry past the year 9999 is rejected, however it is given', async t => {
   const { store, create, listExpiries } = await openStore(t)
   const refused = { reason: 'invalid', message: /before the end of the year 9999/ }
   await t.rejects(create(new Date('9999-12-31T23:59:59-01:00')), refused)
@@ -63,7 +63,7 @@ t.test('an expiry past the year 9999 is refused, however it is said', async t =>
   t.strictSame(await listExpiries(), { [keyId]: lastMoment })
 })
 
-t.test('the successor of a key that lasts until then lasts no longer', async t => {
+t.test('the successor of a key that expires then expires no later', async t => {
   const { store, create, listExpiries } = await openStore(t)
   const { keyId } = await create(new Date(lastMoment))
   const successor = await store.keys.roll(keyId, Infinity, 'ann')
@@ -71,7 +71,7 @@ t.test('the successor of a key that lasts until then lasts no longer', async t =
   t.strictSame(await listExpiries(), { [keyId]: lastMoment, [successor.keyId]: lastMoment })
 })
 
-t.test('a control database that holds such a key is mended when it is opened', async t => {
+t.test('a control database that holds such a key is repaired when it is opened', async t => {
   const { file, store, create, listExpiries } = await openStore(t)
   const { keyId } = await create(new Date('2999-01-01T00:00:00Z'))
   const { db, close } = await openDatabase({ file })
@@ -93,17 +93,17 @@ t.test('a control database that holds such a key is mended when it is opened', a
   t.equal((await store.keys.find(keyId)).expiresAt, lastMoment)
 })
 
-// The engine reads 31 February as 3 March, so a key lasted days longer than anyone had written.
+// The engine reads 31 February as 3 March, so a key was valid for days longer than its expiry date.
 
 const day = '2030-02-31'
 
-t.test('the dashboard and the commands refuse it', async t => {
+t.test('the dashboard and the commands reject it', async t => {
   t.throws(() => endOfLastDay(day), ControlError)
   t.strictSame(endOfLastDay('2028-02-29'), new Date('2028-03-01T00:00:00Z'))
   for (const text of [day, `${day}T00:00:00Z`]) t.throws(() => parseTime(text), { message: /2030-01-31T00:00:00Z/ })
 })
 
-t.test('the management API refuses it, and a time that no clock shows', async t => {
+t.test('the management API rejects it, and a time that does not exist', async t => {
   const gateway = await startGateway(t)
   const { tenantId } = await gateway.control.organizations.create({ name: 'Clinic', plan: 'pro' }, 'ann')
   const { keyId } = await gateway.control.keys.create({ tenantId, mode: 'live', name: 'Intake' }, 'ann')
@@ -134,8 +134,8 @@ t.test('the management API refuses it, and a time that no clock shows', async t 
   t.match(await send('PATCH', `keys/${keyId}`, { expiresAt: '2030-01-31T00:00:00+01:00' }), { status: 200 })
 })
 
-// Joiners have no look of their own, so names that can't be spelled without them were refused like names with control
-// characters.
+// Joiners are invisible by themselves, so names that can't be spelled without them were rejected like names with
+// control characters.
 t.test('a name may have the joiners that its script is spelled with', async t => {
   for (const name of ['درمانگاه می\u200cبینم', 'ශ්\u200dරී ජයවර්ධන', 'राजकीय क्\u200dलिनिक', 'മലയാള\u0d4d\u200dയ']) {
     t.equal(parseName(` ${name} `), name)
@@ -146,7 +146,7 @@ t.test('a name may have an emoji that is made of several', async t => {
   for (const name of ['👩‍⚕️ Praxis am See', '🏳️‍🌈 Clinic', '👨🏽‍⚕️']) t.equal(parseName(name), name)
 })
 
-t.test('nowhere else, since two names would look like one', async t => {
+t.test('nowhere else, since two names would look the same', async t => {
   for (const name of [
     'Cli\u200dnic',
     'می\u200c',

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { hashPassword, isPassword } from '../../src/control-plane/store/passwords.js'
 
-t.test('a password is stored as a hash at the price that OWASP asks for, and only it is the one of the hash', async t => {
+t.test('a password is stored as a hash at the cost that OWASP recommends, and verifies against that hash alone', async t => {
   const stored = await hashPassword('a sentence that only I know')
   t.match(stored, /^scrypt\$131072\$8\$1\$[A-Za-z0-9+/]{22}==\$[A-Za-z0-9+/]{43}=$/)
   t.equal(await isPassword('a sentence that only I know', stored), true)
@@ -9,7 +9,7 @@ t.test('a password is stored as a hash at the price that OWASP asks for, and onl
   t.not(await hashPassword('a sentence that only I know'), stored, 'with another salt each time')
 })
 
-t.test('nobody without a password has one', async t => {
+t.test('no password verifies where none is stored', async t => {
   t.equal(await isPassword('', null), false)
   t.equal(await isPassword('a sentence that only I know', undefined), false)
 })

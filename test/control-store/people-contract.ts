@@ -1,6 +1,5 @@
 /**
- * What the control plane promises of people, their sessions, tokens and gateways, tried on a database of the test's
- * choice.
+ * The guarantees of the control plane for people, their sessions, tokens and gateways, tested on the given database.
  */
 import type { Test } from 'tap'
 import { createControlService } from '../../src/control-plane/store/control-service.js'
@@ -38,7 +37,7 @@ export async function testPeople (t: Test, makeDatabase: MakeDatabase): Promise<
   const openStore = createStoreOpener(makeDatabase)
 
   await t.test(
-    'the first start makes one operator, whose password must be changed, and no later start does',
+    'the first start creates one operator, whose password must be changed, and no later start does',
     async t => {
       const { control } = await openStore(t)
       const made = await Promise.all([
@@ -71,7 +70,7 @@ export async function testPeople (t: Test, makeDatabase: MakeDatabase): Promise<
     }
   )
 
-  await t.test('an invitation serves once, to one person, for a week', async t => {
+  await t.test('an invitation is valid once, for one person, for a week', async t => {
     const { control, tenantId, pass } = await openStore(t)
     const { token, invitationId } = await control.invitations.create(
       { tenantId, email: 'Ann@Example.org', role: 'viewer' },
@@ -146,7 +145,7 @@ export async function testPeople (t: Test, makeDatabase: MakeDatabase): Promise<
   })
 
   await t.test(
-    'a session ends when the time is over, at a sign-out, and with whatever changes what its member may do',
+    "a session ends when it expires, at a sign-out, and with every change of its member's rights",
     async t => {
       const { control, join, pass } = await openStore(t)
       const { memberId } = await join('ann@example.org')
@@ -183,7 +182,7 @@ export async function testPeople (t: Test, makeDatabase: MakeDatabase): Promise<
     }
   )
 
-  await t.test('who comes from a provider is made once, follows its word, and has no password', async t => {
+  await t.test('a member from an identity provider is created once, follows its claims, and has no password', async t => {
     const { control, tenantId } = await openStore(t)
     const identity = {
       issuer: 'https://login.example.org',
@@ -225,7 +224,7 @@ export async function testPeople (t: Test, makeDatabase: MakeDatabase): Promise<
   })
 
   await t.test(
-    "a token is known by its secret until it is revoked or its time is over, and a gateway's acts for nobody",
+    "a token is found by its secret until it is revoked or expires, and a gateway's token has no actor",
     async t => {
       const { control, tenantId, pass } = await openStore(t)
       const { secret, tokenId, ...tokenInfo } = await control.tokens.create(
@@ -252,7 +251,7 @@ export async function testPeople (t: Test, makeDatabase: MakeDatabase): Promise<
   )
 
   await t.test(
-    'a gateway is seen as it last reported, with how far behind it is and when a change reached it',
+    'a gateway is listed as it last reported, with how far behind it is and when a change reached it',
     async t => {
       const { control, tenantId, pass } = await openStore(t)
       const { keyId } = await control.keys.create({ tenantId, mode: 'test', name: 'a key' }, 'test')
@@ -302,7 +301,7 @@ export async function testPeople (t: Test, makeDatabase: MakeDatabase): Promise<
     }
   )
 
-  await t.test('at a desk, what is another organization\'s is missing with the words for what never was', async t => {
+  await t.test("for a member, another organization's data is missing with the same message as unknown data", async t => {
     const { control, tenantId, join } = await openStore(t)
     const { tenantId: other } = await control.organizations.create({ name: 'Other', plan: 'pro' }, 'test')
     const member = await join('ann@example.org')

@@ -1,4 +1,4 @@
-/** What the control store promises, tried on a database of the test's choice. */
+/** The guarantees of the control store, tested on the given database. */
 import type { Test } from 'tap'
 import type { Change, Position } from '../../src/keys/change-feed.js'
 import { hashSecret, readSecret } from '../../src/keys/secret.js'
@@ -12,7 +12,7 @@ const start = Date.parse('2030-01-01T00:00:00Z')
 const hourMs = 3_600_000
 const nothing: Position = { feedId: '', seq: 0 }
 
-/** Opens stores whose clock the test turns. */
+/** Opens stores whose clock the test sets. */
 function createStoreOpeners (makeDatabase: MakeDatabase) {
   const openStore = async (t: Test) => {
     let passed = 0
@@ -61,20 +61,20 @@ export async function testControlStore (t: Test, makeDatabase: MakeDatabase): Pr
   )
 
   await t.test(
-    'a wish that is sent twice, also at the same time, makes one thing, and the second one is refused and writes nothing',
+    'a create that is sent twice, also concurrently, creates one thing; the second is rejected and writes nothing',
     async t => {
       const { store } = await openStore(t)
       const [first, second] = [createIdempotencyToken(), createIdempotencyToken()]
       const refused = { name: 'ControlError', reason: 'conflict' }
       const { tenantId } = await store.organizations.create({ name: 'Clinic', plan: 'pro', once: first }, 'ann')
       const other = await store.organizations.create({ name: 'Clinic', plan: 'pro', once: second }, 'ann')
-      const wishes = [first, second].flatMap((once): Array<() => Promise<unknown>> => [
+      const creates = [first, second].flatMap((once): Array<() => Promise<unknown>> => [
         () => store.keys.create({ tenantId, mode: 'live', name: 'app', once }, 'ann'),
         () => store.keys.create({ tenantId: other.tenantId, mode: 'live', name: 'app', once }, 'ann'),
         () => store.tokens.create({ tenantId, name: 'program', role: 'viewer', once }, 'ann'),
         () => store.invitations.create({ tenantId, email: 'bob@example.org', role: 'viewer', once }, 'ann')
       ])
-      for (const request of wishes) {
+      for (const request of creates) {
         const results = await Promise.allSettled([request(), request()])
         t.same(results.map(({ status }) => status).sort(), ['fulfilled', 'rejected'])
         const written = await store.listAuditEntries({ limit: 100 })
@@ -92,7 +92,7 @@ export async function testControlStore (t: Test, makeDatabase: MakeDatabase): Pr
   )
 
   await t.test(
-    'the keys of each organization that open something are counted: neither revoked nor expired ones',
+    'the active keys of each organization are counted: neither revoked nor expired ones',
     async t => {
       const { store, pass, tenantId, keyId } = await withKey(t)
       await store.keys.create(
@@ -108,7 +108,7 @@ export async function testControlStore (t: Test, makeDatabase: MakeDatabase): Pr
   )
 
   await t.test(
-    "an unknown plan, a name that can't be seen and an unknown tenant are refused and nothing is written",
+    'an unknown plan, an invisible name and an unknown tenant are rejected and nothing is written',
     async t => {
       const { store } = await openStore(t)
       await t.rejects(store.organizations.create({ name: 'x', plan: 'gold' }, 'ann'), {
@@ -136,7 +136,7 @@ export async function testControlStore (t: Test, makeDatabase: MakeDatabase): Pr
     }
   )
 
-  await t.test('what is not named in a change of an organization stays as it is', async t => {
+  await t.test('members that a change of an organization omits stay unchanged', async t => {
     const { store } = await openStore(t)
     const { tenantId } = await store.organizations.create({ name: 'Clinic', plan: 'pro', overage: false }, 'ann')
     t.match(await store.organizations.change(tenantId, { plan: 'sandbox', name: undefined }, 'bob'), {
@@ -147,7 +147,7 @@ export async function testControlStore (t: Test, makeDatabase: MakeDatabase): Pr
     t.strictSame((await readStates(store)).get(tenantId), { tenantId, plan: 'sandbox', overage: false })
   })
 
-  await t.test('a key may do everything until it is said otherwise, and never lasts by accident', async t => {
+  await t.test('a key has all scopes unless it is created with others, and its lifetime is never set by accident', async t => {
     const { store, tenantId, keyId, secret } = await withKey(t)
     t.same(readSecret(secret), { mode: 'live' })
     const [key] = await store.keys.list(tenantId)
@@ -197,7 +197,7 @@ export async function testControlStore (t: Test, makeDatabase: MakeDatabase): Pr
     })
   })
 
-  await t.test('a rolled key goes on for the overlap, and its successor is like it', async t => {
+  await t.test('a rolled key stays valid for the overlap, and its successor has the same settings', async t => {
     const { store, tenantId, keyId } = await withKey(t, { scopes: ['read'] })
     const { previous, ...successor } = await store.keys.roll(keyId, hourMs, 'ann')
     t.match(previous, {
@@ -219,7 +219,7 @@ export async function testControlStore (t: Test, makeDatabase: MakeDatabase): Pr
     })
   })
 
-  await t.test('an overlap never makes a key last longer than it would have, and none ends it at once', async t => {
+  await t.test('an overlap never makes a key last longer than before, and none ends it at once', async t => {
     const { store, keyId, pass } = await withKey(t, { expiresAt: new Date(start + 3 * hourMs) })
     pass(hourMs)
     const { previous, ...successor } = await store.keys.roll(keyId, 24 * hourMs, 'ann')
@@ -236,7 +236,7 @@ export async function testControlStore (t: Test, makeDatabase: MakeDatabase): Pr
     }
   })
 
-  await t.test('the expiry of a key can be set while it is good, and nothing revives it after', async t => {
+  await t.test('the expiry of a key can be set while it is valid, and nothing makes it valid again afterwards', async t => {
     const { store, keyId, pass } = await withKey(t)
     t.equal(
       (await store.keys.change(keyId, { expiresAt: new Date(start + hourMs) }, 'ann')).expiresAt,
@@ -259,7 +259,7 @@ export async function testControlStore (t: Test, makeDatabase: MakeDatabase): Pr
     }
   })
 
-  await t.test('every change has a line in the audit trail that says who, when and what, and no secret', async t => {
+  await t.test('every change has a line in the audit trail with actor, time and change, and no secret', async t => {
     const { store, tenantId, keyId, pass, secret } = await withKey(t)
     pass(hourMs)
     await store.organizations.change(tenantId, { overage: false }, 'bob')
@@ -291,7 +291,7 @@ export async function testControlStore (t: Test, makeDatabase: MakeDatabase): Pr
     t.notOk([secret.slice(9, 30), hashSecret(secret)].some(text => JSON.stringify(trail).includes(text)))
   })
 
-  await t.test('a copy gets each organization and key once, as it is now, in the order of the changes', async t => {
+  await t.test('a copy gets each organization and key once, in its current state, in the order of the changes', async t => {
     const { store, tenantId, keyId } = await withKey(t)
     const { keyId: other } = await store.keys.create({ tenantId, mode: 'test', name: 'b' }, 'ann')
     await store.keys.revoke(keyId, 'ann')

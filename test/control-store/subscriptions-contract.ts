@@ -1,4 +1,4 @@
-/** What the control store promises of topic-based subscriptions, tried on a database of the test's choice. */
+/** The guarantees of the control store for topic-based subscriptions, tested on the given database. */
 import type { Test } from 'tap'
 import type { ControlStore } from '../../src/control-plane/store/store.js'
 import type { Attempt, ClaimedWebhook } from '../../src/events/webhooks/delivery-queue.js'
@@ -18,7 +18,7 @@ const draft: SubscriptionDraft = {
   status: 'requested'
 }
 
-/** Ends a turn in which everything went the same way. */
+/** Ends a turn in which every delivery had the same outcome. */
 const settle = (store: ControlStore, claimed: ClaimedWebhook, rest: Partial<Attempt> = {}) =>
   store.webhookQueue.record(claimed, {
     attempts: [...claimed.retries, ...claimed.fresh].map(event =>
@@ -108,7 +108,7 @@ export async function testSubscriptions (t: Test, makeDatabase: MakeDatabase): P
     t.strictSame(listEventNumbers((await store.webhookQueue.claim(leaseMs))!), [[1, '1', 'a']])
   })
 
-  await t.test('an update that changes nothing of the channel needs no handshake; another endpoint or header does', async t => {
+  await t.test('an update that does not change the channel needs no handshake; another endpoint or header does', async t => {
     const { store, owner } = await openWebhookStore(t, makeDatabase)
     const { id } = await store.subscriptions.create(draft, owner)
     await settle(store, (await store.webhookQueue.claim(leaseMs))!)
@@ -135,7 +135,7 @@ export async function testSubscriptions (t: Test, makeDatabase: MakeDatabase): P
     )
   })
 
-  await t.test('a heartbeat comes when there was no notification for its period, and counts as no event', async t => {
+  await t.test('a heartbeat is sent when there was no notification for its period, and counts as no event', async t => {
     const { store, owner, clock, append } = await openWebhookStore(t, makeDatabase)
     const { id } = await store.subscriptions.create({ ...draft, heartbeatSeconds: 60 }, owner)
     clock.ms += 100_000
@@ -161,7 +161,7 @@ export async function testSubscriptions (t: Test, makeDatabase: MakeDatabase): P
     t.match((await store.webhookQueue.claim(leaseMs))?.retries, [{ type: 'subscription.heartbeat' }], 'the clock was set back')
   })
 
-  await t.test('a subscription ends at its time, and is off from then on', async t => {
+  await t.test('a subscription ends at its end time, and is off from then on', async t => {
     const { store, owner, clock, append } = await openWebhookStore(t, makeDatabase)
     const end = new Date(clock.ms + 1_000).toISOString()
     const { id } = await store.subscriptions.create({ ...draft, end }, owner)
@@ -204,7 +204,7 @@ export async function testSubscriptions (t: Test, makeDatabase: MakeDatabase): P
     t.equal(await store.webhookQueue.claim(leaseMs), undefined)
   })
 
-  await t.test('what is no https URL is refused, and so is one subscription too many', async t => {
+  await t.test('a URL that is not https is rejected, and so is one subscription too many', async t => {
     const { store, owner } = await openWebhookStore(t, makeDatabase)
     for (const endpoint of ['http://a.example', 'https://u:p@a.example', 'https://a.example/#x', 'x']) {
       await t.rejects(store.subscriptions.create({ ...draft, endpoint }, owner), { field: 'channel.endpoint' } as object as Error)

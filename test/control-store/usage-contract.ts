@@ -1,4 +1,4 @@
-/** What the control store promises of the usage that gateways count, tried on a database of the test's choice. */
+/** The guarantees of the control store for the usage that gateways count, tested on the given database. */
 import type { Test } from 'tap'
 import { openControlStore, type ControlStore } from '../../src/control-plane/store/store.js'
 import type { UsageBatch, UsageLine } from '../../src/limits/usage.js'
@@ -53,7 +53,7 @@ export async function testUsage (t: Test, makeDatabase: MakeDatabase): Promise<v
   const prepareStores = (t: Test) => createStoreOpener(t, makeDatabase)
 
   await t.test(
-    'the receipt of a batch tells what all ledgers have counted in the months of its organizations',
+    'the receipt of a batch has what all ledgers have counted in the months of its organizations',
     async t => {
       const store = await (await prepareStores(t))()
       const applyBatch = async (...sent: Parameters<typeof buildBatch>) =>
@@ -86,7 +86,7 @@ export async function testUsage (t: Test, makeDatabase: MakeDatabase): Promise<v
     }
   )
 
-  await t.test('a batch is applied once, however often and late it comes', async t => {
+  await t.test('a batch is applied once, however often and late it arrives', async t => {
     const store = await (await prepareStores(t))()
     t.match(await store.usage.apply(buildBatch(1), 'one'), { number: 1, batchId: 'ledger-a-1' })
     t.match(await store.usage.apply(buildBatch(1), 'one'), { number: 1, batchId: 'ledger-a-1' }, 'acknowledged again')
@@ -101,7 +101,7 @@ export async function testUsage (t: Test, makeDatabase: MakeDatabase): Promise<v
     t.equal(await countRequests(store), 3)
   })
 
-  await t.test('a batch before which one is missing is refused, and told where to go on', async t => {
+  await t.test('a batch after a missing one is refused, and its receipt names the last one', async t => {
     const store = await (await prepareStores(t))()
     t.match(await store.usage.apply(buildBatch(2), 'one'), { number: 0, batchId: '' })
     await store.usage.apply(buildBatch(1), 'one')
@@ -110,7 +110,7 @@ export async function testUsage (t: Test, makeDatabase: MakeDatabase): Promise<v
   })
 
   await t.test(
-    'a batch that many send at once is applied once, and different ledgers lose nothing to each other',
+    'a batch that is sent concurrently is applied once, and different ledgers lose nothing to each other',
     async t => {
       const open = await prepareStores(t)
       const stores = [await open(), await open()]
@@ -126,7 +126,7 @@ export async function testUsage (t: Test, makeDatabase: MakeDatabase): Promise<v
     }
   )
 
-  await t.test('what can\'t be written in the middle of a batch leaves nothing of it', async t => {
+  await t.test("a batch with a line that can't be written is not applied at all", async t => {
     const store = await (await prepareStores(t))()
     const broken = buildBatch(1, [buildLine(), buildLine({ interaction: null as unknown as 'read', resource: 'z' })])
     await t.rejects(store.usage.apply(broken, 'one'))
@@ -135,7 +135,7 @@ export async function testUsage (t: Test, makeDatabase: MakeDatabase): Promise<v
   })
 
   await t.test(
-    'a key shows its last use, never an earlier one, and neither the feed nor the audit trail tells of it',
+    'a key shows its last use, never an earlier one; neither the feed nor the audit trail contains it',
     async t => {
       const store = await (await prepareStores(t))()
       const { tenantId } = await store.organizations.create({ name: 'Clinic', plan: 'pro' }, 'ann')
@@ -157,7 +157,7 @@ export async function testUsage (t: Test, makeDatabase: MakeDatabase): Promise<v
     }
   )
 
-  await t.test('usage is told by hour, day and month in UTC, also where there was none', async t => {
+  await t.test('usage is summed by hour, day and month in UTC, also where there was none', async t => {
     const store = await (await prepareStores(t))()
     await store.usage.apply(
       buildBatch(1, [
@@ -215,7 +215,7 @@ export async function testUsage (t: Test, makeDatabase: MakeDatabase): Promise<v
     ])
   })
 
-  await t.test('usage is told by key, resource and interaction, the most used first', async t => {
+  await t.test('usage is summed by key, resource and interaction, the most used first', async t => {
     const store = await (await prepareStores(t))()
     await store.usage.apply(
       buildBatch(1, [
@@ -249,7 +249,7 @@ export async function testUsage (t: Test, makeDatabase: MakeDatabase): Promise<v
     })
   })
 
-  await t.test('no answer is without bounds', async t => {
+  await t.test('every query of usage is bounded', async t => {
     const store = await (await prepareStores(t))()
     const readTotals = (from: string, to: string) =>
       store.usage.sumUsage({ tenantId: 'org-a', from: new Date(from), to: new Date(to), by: 'hour' })

@@ -1,4 +1,4 @@
-/** What the control store promises of webhooks and their queue, tried on a database of the test's choice. */
+/** The guarantees of the control store for webhooks and their queue, tested on the given database. */
 import type { Test } from 'tap'
 import { openControlStore, type ControlStore } from '../../src/control-plane/store/store.js'
 import type { ChangeEvent } from '../../src/events/event.js'
@@ -11,7 +11,7 @@ import type { MakeDatabase } from './databases.js'
 const leaseMs = 60_000
 const hourMs = 3_600_000
 
-/** A store with two organizations, a clock that the test turns, and a way to append events. */
+/** A store with two organizations, a clock that the test sets, and a function that appends events. */
 export async function openWebhookStore (t: Test, makeDatabase: MakeDatabase) {
   const where = await makeDatabase(t)
   const clock = { ms: Date.parse('2030-01-01T00:00:00Z') }
@@ -52,7 +52,7 @@ const draft = { url: 'https://files.example.org/hook' }
 const buildAttempt = (event: DueEvent, rest: Partial<Attempt> = {}): Attempt =>
   ({ event, at: event.createdAt, durationMs: 1, outcome: 'delivered', responseStatus: 200, ...rest })
 
-/** Ends a turn in which every event went the same way. */
+/** Ends a turn in which every event had the same outcome. */
 const settle = (store: ControlStore, claimed: ClaimedWebhook, rest: Partial<Attempt> = {}) =>
   store.webhookQueue.record(claimed, {
     attempts: [...claimed.retries, ...claimed.fresh].map(event => buildAttempt(event, rest)),
@@ -94,7 +94,7 @@ export async function testWebhooks (t: Test, makeDatabase: MakeDatabase): Promis
     t.equal((await store.webhooks.find(id, owner)).enabled, true)
   })
 
-  await t.test('what is no https URL is refused, and so is one webhook too many', async t => {
+  await t.test('a URL that is not https is rejected, and so is one webhook too many', async t => {
     const { store, owner } = await openWebhookStore(t, makeDatabase)
     for (const url of ['http://a.example', 'https://u:p@a.example', 'https://a.example/#x', 'x', 'ftp://a.example']) {
       await t.rejects(store.webhooks.create({ url }, owner), { reason: 'invalid', field: 'url' } as object as Error, url)
@@ -104,7 +104,7 @@ export async function testWebhooks (t: Test, makeDatabase: MakeDatabase): Promis
     await store.webhooks.create(draft, { ...owner, mode: 'test' })
   })
 
-  await t.test('a queue knows whether there is anything to send to, whichever process created it', async t => {
+  await t.test('a queue knows whether there is any webhook to send to, whichever process created it', async t => {
     const { store, open, owner } = await openWebhookStore(t, makeDatabase)
     const other = await open()
     let heard = 0
@@ -166,7 +166,7 @@ export async function testWebhooks (t: Test, makeDatabase: MakeDatabase): Promis
     t.equal(await store.webhookQueue.claim(leaseMs), undefined, 'what came of the lost lease changes nothing')
   })
 
-  await t.test('a failing event is sent again by the schedule, and after the last failure its webhook is disabled', async t => {
+  await t.test('a failing event is retried by the schedule, and after the last failure its webhook is disabled', async t => {
     const { store, owner, clock, append } = await openWebhookStore(t, makeDatabase)
     const { id } = await store.webhooks.create(draft, owner)
     await append({ resourceId: 'a' })
@@ -197,7 +197,7 @@ export async function testWebhooks (t: Test, makeDatabase: MakeDatabase): Promis
     t.match([claimed.retries, claimed.fresh], [[{ attempt: 1 }], [{ attempt: 1 }]], 'nothing that it missed is lost')
   })
 
-  await t.test('events that fail hold back others only when there are many of them', async t => {
+  await t.test('events that fail delay others only when there are many of them', async t => {
     const { store, owner, clock, append } = await openWebhookStore(t, makeDatabase)
     await store.webhooks.create(draft, owner)
     for (let at = 0; at < 8; at++) {
@@ -219,7 +219,7 @@ export async function testWebhooks (t: Test, makeDatabase: MakeDatabase): Promis
     t.match(back, { retries: { length: 7 }, fresh: { length: 1 } }, 'one success restarts the others')
   })
 
-  await t.test('the oldest event that waits is known, but not those of a webhook that is disabled', async t => {
+  await t.test('the oldest waiting event is known, except those of a disabled webhook', async t => {
     const { store, owner, clock, append } = await openWebhookStore(t, makeDatabase)
     t.equal(await store.webhookQueue.findOldestEventTime(), undefined)
     const { id } = await store.webhooks.create(draft, owner)
@@ -243,7 +243,7 @@ export async function testWebhooks (t: Test, makeDatabase: MakeDatabase): Promis
     t.match(await store.webhooks.find(id, owner), { enabled: false, disabledReason: /410/ })
   })
 
-  await t.test('a receiver that requests a pause gets nothing before its end, but tests', async t => {
+  await t.test('a receiver that requests a pause gets only tests until its end', async t => {
     const { store, owner, clock, append } = await openWebhookStore(t, makeDatabase)
     const { id } = await store.webhooks.create(draft, owner)
     await append({})
@@ -264,7 +264,7 @@ export async function testWebhooks (t: Test, makeDatabase: MakeDatabase): Promis
     t.match(await store.webhookQueue.claim(leaseMs), { retries: { length: 1 }, fresh: { length: 1 } })
   })
 
-  await t.test('a test is sent once, to a disabled webhook too, and is not sent again when it fails', async t => {
+  await t.test('a test is sent once, to a disabled webhook too, and is not retried when it fails', async t => {
     const { store, owner, clock } = await openWebhookStore(t, makeDatabase)
     const { id } = await store.webhooks.create({ ...draft, enabled: false }, owner)
     const { eventId } = await store.webhooks.test(id, owner)
@@ -305,7 +305,7 @@ export async function testWebhooks (t: Test, makeDatabase: MakeDatabase): Promis
     t.equal((await store.webhooks.find(id, owner)).previousSecretUntil, undefined)
   })
 
-  await t.test('what was sent since a time is sent again with the same ids', async t => {
+  await t.test('events since a time are sent again with the same ids', async t => {
     const { store, owner, clock, append } = await openWebhookStore(t, makeDatabase)
     const { id } = await store.webhooks.create(draft, owner)
     await append({ resourceId: 'a' })
@@ -344,7 +344,7 @@ export async function testWebhooks (t: Test, makeDatabase: MakeDatabase): Promis
     t.match(await store.webhookQueue.claim(leaseMs), { retries: { length: 0 }, fresh: { length: 0 } })
   })
 
-  await t.test('a process with another key can read no secret, and one webhook has no use for the secret of another', async t => {
+  await t.test('a process with another key can read no secret, and the secret of one webhook cannot be used for another', async t => {
     const { where, store, open, owner, append } = await openWebhookStore(t, makeDatabase)
     const { id } = await store.webhooks.create(draft, owner)
     await append({})

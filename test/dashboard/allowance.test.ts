@@ -7,7 +7,7 @@ import { waitUntil } from '../harness/until.js'
 const plans = { pro: { requestsPerMinute: null, requestsPerMonth: 10, overage: true } }
 
 t.test(
-  'the overview warns at 80 % and at 100 % of the month, tells where it is going and what it costs, and the bill can be had',
+  'the overview warns at 80 % and at 100 % of the monthly allowance, shows projection and cost, and the bill can be downloaded',
   async t => {
     const now = new Date('2030-01-16T12:00:00Z')
     const gateway = await startGateway(t, { plans, now: () => now })
@@ -48,7 +48,7 @@ t.test(
   }
 )
 
-t.test('a pace is told from the second day on', async t => {
+t.test('usage is projected from the second day of the month on', async t => {
   t.equal(projectUsage({ counted: 10, now: new Date('2030-01-01T23:59:59Z') }), undefined)
   t.equal(projectUsage({ counted: 10, now: new Date('2030-01-02T00:00:00Z') }), 310)
   t.equal(projectUsage({ counted: 0, now: new Date('2030-02-15T00:00:00Z') }), 0)

@@ -8,7 +8,7 @@ import { createIdempotencyToken } from '../../src/control-plane/store/context.js
 const script = '</title></textarea>\'"><script>alert(1)</script><img src=x onerror=alert(1)>'
 const email = '"><svg/onload=alert(1)>@example.org'
 
-test('script in any text field comes out as text on every page that shows it', async t => {
+test('script in any text field is shown as text on every page', async t => {
   const gateway = await startGateway(t)
   const ids = await createScriptedOrganization(gateway)
   const admin = await createSignedInVisitor(gateway, { role: 'admin', tenantId: ids.tenantId, email, name: script })
@@ -28,7 +28,7 @@ test('script in any text field comes out as text on every page that shows it', a
       t.same(findInjectedTags(html), [], path)
     }
     const { text, status, headers } = await operator.get(url)
-    // A file to be kept is no page, and a bill has no names in it.
+    // A download is no page, and a bill contains no names.
     t.ok(
       status === 303 || headers['content-disposition'] || text.includes('<script>alert(1)</script>'),
       `${path} shows the text itself`
@@ -36,7 +36,7 @@ test('script in any text field comes out as text on every page that shows it', a
   }
 })
 
-test('script that is sent in a form comes out as text on the page that answers it, and on the next one', async t => {
+test('script in a submitted form is text on the resulting page, and on the next one', async t => {
   const gateway = await startGateway(t)
   const ids = await createScriptedOrganization(gateway)
   const operator = await createSignedInVisitor(gateway, { role: 'operator' })

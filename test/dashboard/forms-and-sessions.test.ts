@@ -7,7 +7,7 @@ import { createSignedInVisitor, createVisitor } from '../harness/dashboard.js'
 import { startGateway } from '../harness/gateway.js'
 import { parseResponses, exchangeRaw } from '../harness/raw-http.js'
 
-t.test('whoever is led to the sign-in because a session ended is told so, and that a form did nothing', async t => {
+t.test('after a session ended, the sign-in page says so, and that a submitted form had no effect', async t => {
   const gateway = await startGateway(t)
   const tenantId = await gateway.createOrganization()
   const admin = await createSignedInVisitor(gateway, { role: 'admin', tenantId })
@@ -31,13 +31,13 @@ t.test('whoever is led to the sign-in because a session ended is told so, and th
   t.same(await gateway.control.keys.list(tenantId), [])
 })
 
-t.test('a stranger is led to the sign-in without a word on sessions', async t => {
+t.test('a visitor who never had a session is redirected to the sign-in without a notice', async t => {
   const browser = createVisitor(await startGateway(t))
   const { headers } = await browser.get('/dashboard')
   t.notMatch((await browser.get(String(headers.location))).text, /session/)
 })
 
-t.test('the sign-in leads back to the page of the form that came too late, and nowhere else', async t => {
+t.test('the sign-in leads back to the page of the form that was sent too late, and nowhere else', async t => {
   const gateway = await startGateway(t)
   const browser = createVisitor(gateway)
   const getSignInLocation = async (referer?: string) =>
@@ -50,7 +50,7 @@ t.test('the sign-in leads back to the page of the form that came too late, and n
   for (const referer of [undefined, 'no URL']) t.equal(await getSignInLocation(referer), '/dashboard/sign-in')
 })
 
-t.test('whoever signs out after the session has ended is signed out, and not asked to do it again', async t => {
+t.test('a sign-out after the session has ended succeeds at once', async t => {
   const browser = createVisitor(await startGateway(t))
   const { headers } = await browser.send(
     '/dashboard/sign-out',
@@ -68,7 +68,7 @@ const firefox = 'Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:128.0) Gecko/20100
 const iPhone =
   'Mozilla/5.0 (iPhone; CPU iPhone OS 17_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/17.5 Mobile/15E148 Safari/604.1'
 
-t.test('a person sees in which browsers the sessions began', async t => {
+t.test('a member sees in which browsers the sessions began', async t => {
   const gateway = await startGateway(t)
   const [email, password] = ['ann@example.org', 'a sentence that only I know']
   const { token } = await gateway.control.invitations.create(
@@ -92,7 +92,7 @@ t.test('a person sees in which browsers the sessions began', async t => {
   t.notOk(text.includes('<b>'))
 })
 
-t.test('browsers are known by their own names, whatever others they name too', async t => {
+t.test('browsers are recognized by their own name, whatever others they list', async t => {
   const chrome =
     'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 Safari/537.36'
   t.equal(parseBrowserName(chrome), 'Chrome on Linux')
@@ -104,7 +104,7 @@ t.test('browsers are known by their own names, whatever others they name too', a
   t.equal(parseBrowserName('curl/8.5.0'), undefined)
 })
 
-t.test('an invitation that is refused keeps the chosen role, so that nobody is invited to another one', async t => {
+t.test('a rejected invitation form keeps the chosen role selected', async t => {
   const gateway = await startGateway(t)
   const tenantId = await gateway.createOrganization()
   const admin = await createSignedInVisitor(gateway, { role: 'admin', tenantId })
@@ -115,7 +115,7 @@ t.test('an invitation that is refused keeps the chosen role, so that nobody is i
   t.match(refused.html, /value="admin" checked/)
 })
 
-t.test('a change of an organization that is refused shows the form with what was typed', async t => {
+t.test('a rejected change of an organization shows the form with the typed values', async t => {
   const gateway = await startGateway(t)
   const tenantId = await gateway.createOrganization()
   const operator = await createSignedInVisitor(gateway, { role: 'operator' })
@@ -131,7 +131,7 @@ t.test('a change of an organization that is refused shows the form with what was
   t.match(refused.html, /value="no such name"/)
 })
 
-t.test('a last day that is refused stays in the form of a token and of a key', async t => {
+t.test('a rejected last day stays in the form of a token and of a key', async t => {
   const gateway = await startGateway(t)
   const tenantId = await gateway.createOrganization()
   const { keyId } = await gateway.createKey({ tenantId })
@@ -153,9 +153,8 @@ t.test('a last day that is refused stays in the form of a token and of a key', a
 
 const typedForm = /<form method="post" action="([^"]*)" class="stacked">(?:(?!<\/form>).)*<input id=/gs
 
-// A refused form stood at an address of its own, at which there was nothing, or a list, for whoever reloaded it or
-// signed in again.
-t.test('every form that takes text is sent to the page on which it stands', async t => {
+// A rejected form had a URL of its own, which led to a 404 or a list after a reload or another sign-in.
+t.test('every form with text input is sent to the URL of its page', async t => {
   const clock: TestClock = { shiftMs: 0 }
   const gateway = await startGateway(t, { now: () => new Date(Date.now() + clock.shiftMs) })
   const scene = await setScene(gateway.control, clock)
@@ -186,9 +185,9 @@ const headers = {
 
 const buildOverlongRequest = (path: string): string => `GET ${path}${'x'.repeat(20_000)} HTTP/1.1\r\nHost: localhost\r\n\r\n`
 
-// An address that cannot be decoded, or is too long, got the API's envelope; what the gateway's first steps refuse got
-// plain text.
-t.test('whatever is wrong with a request below /dashboard, a browser gets a page', async t => {
+// A URL that cannot be decoded, or is too long, got the API's envelope; errors of the gateway's first steps were plain
+// text.
+t.test('any invalid request below /dashboard gets a page in a browser', async t => {
   const gateway = await startGateway(t)
   const { get, send } = createVisitor(gateway)
   const addresses = [
@@ -218,7 +217,7 @@ t.test('whatever is wrong with a request below /dashboard, a browser gets a page
   t.match(long, { status: 400, headers, text: /^<!doctype html>.*too long or cannot be read/s })
 })
 
-t.test('programs are still answered in their own form', async t => {
+t.test('malformed URLs outside the dashboard are still rejected in the format of their API', async t => {
   const { inject, url } = await startGateway(t)
   for (const path of ['/%', '/v1/%', '/control/v1/%', '/dashboards/%', '/openapi.json/%']) {
     t.match(

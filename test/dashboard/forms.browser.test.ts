@@ -9,7 +9,7 @@ import { waitUntil } from '../harness/until.js'
 
 const timeout = 300_000
 
-t.test('on the way back from what a form made, the form makes another one', { timeout }, async t => {
+t.test('after going back from what a form created, the form creates another one', { timeout }, async t => {
   const gateway = await startGateway(t)
   const tenantId = await gateway.createOrganization()
   // As people's browsers do, which keep a page as it was left.
@@ -76,7 +76,7 @@ async function open (
 }
 
 t.test(
-  'a name without a space makes no page wider than the screen, and breaks no short word beside it',
+  'a long name without a space makes no page wider than the screen, and breaks no short word next to it',
   { timeout },
   async t => {
     const { gateway, tenantId, page } = await open(t)
@@ -103,25 +103,25 @@ t.test(
 )
 
 t.test(
-  'the second press of a button does not take the place of the first, whose answer shows a secret once',
+  'a second click on a button does not replace the first response, which shows a secret once',
   { timeout },
   async t => {
     const { gateway, tenantId, page } = await open(t)
     await page.goto(`${gateway.url}/dashboard/organizations/${tenantId}/keys/new`)
     await page.fill('#name', 'Pressed twice')
-    // The answer is held back, as on a slow network, until the second press was made.
+    // The response is held back, as on a slow network, until the second click.
     const presses = new EventEmitter()
     const [responded, pressedTwice] = [once(presses, 'answered'), once(presses, 'twice')]
     await page.route('**/keys/new', async route => {
       const response = await route.fetch()
       presses.emit('answered')
       await pressedTwice
-      // The browser no longer waits for the one that another took the place of.
+      // The browser no longer waits for the request that another one replaced.
       await route.fulfill({ response }).catch(() => {})
     })
     const button = page.getByRole('button', { name: 'key' })
     await button.focus()
-    // As the keyboard does: a click waits for the answer.
+    // As the keyboard does: a click waits for the response.
     await page.keyboard.press('Enter')
     await responded
     await page.keyboard.press('Enter')
@@ -139,7 +139,7 @@ t.test('a time names its zone, in the language of the page', { timeout }, async 
   t.match(await page.locator('td time').first().textContent(), /^\d{1,2} [A-Z][a-z]{2,3} \d{4}, \d\d:\d\d GMT\+5:30$/)
 })
 
-t.test('what was done and what went wrong get the focus, so that a screen reader says it', { timeout }, async t => {
+t.test('messages of success and of errors get the focus, so that a screen reader reads them', { timeout }, async t => {
   const { gateway, tenantId, page } = await open(t)
   /** A browser gives the focus some time after the page is there. */
   const isFocused = async (what: RegExp) => {
@@ -157,7 +157,7 @@ t.test('what was done and what went wrong get the focus, so that a screen reader
   await isFocused(/^status: Overage is off\.$/)
 })
 
-t.test('both boxes of a resource stand beside each other on a phone', { timeout }, async t => {
+t.test('both checkboxes of a resource are on one line on a phone', { timeout }, async t => {
   const { gateway, tenantId, page } = await openSession(t)
   await setSessionCookies(page, gateway, 'admin', tenantId)
   await page.setViewportSize({ width: 360, height: 800 })
@@ -202,7 +202,7 @@ async function sendUnchecked (page: Page, fields: Readonly<Record<string, string
   await page.waitForSelector('[role=alert]')
 }
 
-t.test('what is wrong with a form begins its page, leads to the field, and is read out with it', { timeout }, async t => {
+t.test('the errors of a form are at the top of its page, link to the field, and are read out with it', { timeout }, async t => {
   const { gateway, tenantId, page } = await openSession(t)
   const { keyId } = await gateway.createKey({ tenantId })
   await setSessionCookies(page, gateway, 'admin', tenantId)
@@ -238,7 +238,7 @@ t.test('what is wrong with a form begins its page, leads to the field, and is re
 })
 
 t.test(
-  'settings, names and passwords that are refused are marked as well, and so is a choice that is no longer offered',
+  'rejected settings, names and passwords are marked as errors too, and so is a choice that is no longer offered',
   { timeout },
   async t => {
     const { gateway, tenantId, page } = await openSession(t)

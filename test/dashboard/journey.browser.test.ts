@@ -4,7 +4,7 @@ import { startBrowser } from '../harness/browser.js'
 import { startGateway, type TestGateway } from '../harness/gateway.js'
 import { checkAppearance, openWindow } from '../harness/screenshots.js'
 
-/** What somebody does who has no mouse: everything but typing is done with Tab, arrows, the space bar and Enter. */
+/** A user without a mouse: does everything but typing with Tab, arrow keys, the space bar and Enter. */
 function createKeyboard (page: Page) {
   const tabTo = async (name: RegExp): Promise<void> => {
     for (let presses = 0; presses < 80; presses++) {
@@ -31,7 +31,7 @@ function createKeyboard (page: Page) {
   }
 }
 
-/** What a screen reader would say of what has the focus. */
+/** What a screen reader reads for the focused element. */
 async function getFocusedName (page: Page): Promise<string> {
   return await page.evaluate(`(() => {
     const one = document.activeElement
@@ -40,7 +40,7 @@ async function getFocusedName (page: Page): Promise<string> {
   })()`)
 }
 
-/** What a page asks for from elsewhere, complains of or leaves in the browser's storage. */
+/** What a page requests from other hosts, logs as a problem or leaves in the browser's storage. */
 function watch (page: Page, gateway: TestGateway): () => Promise<unknown> {
   const elsewhere: string[] = []
   const complaints: string[] = []
@@ -110,7 +110,7 @@ test(
     await press(/I have copied it/)
     t.notMatch(await page.content(), first)
     const keyPage = page.url()
-    // The browser kept nothing and asks whether to send the form again, which Playwright takes for a fault.
+    // The browser stored no page and wants to send the form again, which Playwright reports as an error.
     await page.goBack().catch(fault => t.match(String(fault), /ERR_CACHE_MISS/))
     await page.waitForFunction('document.readyState === "complete"')
     t.notMatch(await page.content(), first, 'the way back shows no secret')
@@ -156,7 +156,7 @@ test(
     t.same(
       await seen(),
       nothing,
-      'no request to another host, nothing in the console, nothing kept in the browser that a script can read'
+      'no request to another host, nothing in the console, nothing stored in the browser that a script can read'
     )
   }
 )

@@ -25,13 +25,13 @@ function extractSecret ({ html }: Page): string {
   return found
 }
 
-/** The file of the database and what SQLite keeps beside it, and every line of the log, as they are. */
+/** The bytes of SQLite's database files, and every line of the log. */
 function readStoredText (gateway: TestGateway): string {
   const files = listDataFiles(gateway.dataDirectory).map(({ bytes }) => bytes.toString('latin1'))
   return [...files, JSON.stringify(gateway.logged())].join('\n')
 }
 
-test('a new key opens the API with the secret that its page shows, by the very line that stands beside it', async t => {
+test('a new key authenticates with the secret that its page shows, by the very command shown next to it', async t => {
   const gateway = await startGateway(t)
   const { admin, path } = await signInAdmin(gateway)
   const made = await admin.post(
@@ -78,7 +78,7 @@ test('a secret is shown once: not on any page after it, nor in the database, a s
     [
       path,
       `/dashboard/keys/${keyId}`,
-      `/dashboard/keys/${keyId}/reach`,
+      `/dashboard/keys/${keyId}/propagation`,
       `/dashboard/organizations/${tenantId}/tokens`,
       `/dashboard/organizations/${tenantId}/members`,
       `/dashboard/organizations/${tenantId}/audit`
@@ -89,7 +89,7 @@ test('a secret is shown once: not on any page after it, nor in the database, a s
   t.ok(left.includes(keyId))
 })
 
-test('a form that is sent twice makes one key, token, invitation or organization, and says so, without another secret', async t => {
+test('a form that is sent twice creates one key, token, invitation or organization, and says so, without another secret', async t => {
   const gateway = await startGateway(t)
   const { tenantId, path } = await signInAdmin(gateway)
   const operator = await createSignedInVisitor(gateway, { role: 'operator' })
@@ -122,7 +122,7 @@ test('a form that is sent twice makes one key, token, invitation or organization
   t.equal((await gateway.control.organizations.list()).length, 2)
 })
 
-test("what marks a form as one is the organization's own: another one that knows it makes its key as ever", async t => {
+test('the idempotency token of a form belongs to one organization: another one that knows it still creates its key', async t => {
   const gateway = await startGateway(t)
   const [one, other] = [await signInAdmin(gateway), await signInAdmin(gateway)]
   const form = { ...validForm, once: createIdempotencyToken(), name: 'the same mark' }
@@ -130,7 +130,7 @@ test("what marks a form as one is the organization's own: another one that knows
   t.equal((await other.admin.post(`${other.path}/new`, form)).status, 201)
 })
 
-test('a form that can\'t be fulfilled is shown again with what was typed and what to do', async t => {
+test('a rejected form is shown again with the typed values and what to do', async t => {
   const gateway = await startGateway(t)
   const { admin, tenantId, path } = await signInAdmin(gateway)
   const typed = { name: 'typed before' }
@@ -189,7 +189,7 @@ test('rolling keeps the old key for the overlap that was chosen, and now means a
   t.equal((await admin.post(`/dashboard/keys/${keyId}/roll`, { overlap: '1y' })).status, 422)
 })
 
-test('revoking asks first, with the name and the last use, and then tells on which gateways it is in force', async t => {
+test('revoking requires a confirmation with name and last use, and then shows the gateways where it is in force', async t => {
   const gateway = await startGateway(t)
   const { admin, tenantId } = await signInAdmin(gateway)
   const { keyId, secret } = await gateway.createKey({ tenantId })
@@ -197,8 +197,8 @@ test('revoking asks first, with the name and the last use, and then tells on whi
   t.match(request.text, /Revoke “a test key”\?.*last used: never/)
   t.equal((await gateway.inject({ url: '/v1/patients', headers: { 'x-api-key': secret } })).statusCode, 200)
   const revoked = await admin.post(`/dashboard/keys/${keyId}/revoke`)
-  t.equal(revoked.headers.location, `/dashboard/keys/${keyId}/reach`)
-  const reach = await admin.get(`/dashboard/keys/${keyId}/reach`)
+  t.equal(revoked.headers.location, `/dashboard/keys/${keyId}/propagation`)
+  const reach = await admin.get(`/dashboard/keys/${keyId}/propagation`)
   t.match(reach.text, /“a test key” is revoked.*in force [\d,]+ (ms|seconds)/)
   t.equal((await gateway.inject({ url: '/v1/patients', headers: { 'x-api-key': secret } })).statusCode, 401)
 })
@@ -215,11 +215,11 @@ test('a change that a connected gateway has not taken yet is shown as on its way
     checks: {}
   }
   await gateway.control.gateways.report({ ...behind, gatewayId: 'behind' })
-  const page = await admin.get(`/dashboard/keys/${keyId}/reach`)
+  const page = await admin.get(`/dashboard/keys/${keyId}/propagation`)
   t.match(page.text, /gateway-behind not yet in force not measured .*Refresh/)
 })
 
-test('a key is told to expire soon two weeks before, and a rolled one as rolled until it ends', async t => {
+test('a key is shown as expiring two weeks before its end, and a rolled one as rolled until its end', async t => {
   const now = new Date('2026-06-15T12:00:00Z')
   t.equal(getKeyStatus({}, now), 'good')
   t.equal(getKeyStatus({ expiresAt: '2026-06-29T12:00:00.001Z' }, now), 'good')

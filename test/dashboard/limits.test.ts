@@ -14,7 +14,7 @@ function readForm (html: string): Record<string, string> {
   return { ...Object.fromEntries(inputs.map(([, name, value]) => [name, value])), plan: plan![1]! }
 }
 
-t.test('a name that is changed in an old tab leaves the plan and the datastore that were set meanwhile', async t => {
+t.test('a name that is changed in an old tab preserves the plan and the datastore that were set meanwhile', async t => {
   const gateway = await startGateway(t)
   const tenantId = await gateway.createOrganization('pro')
   const path = `/dashboard/organizations/${tenantId}`
@@ -67,7 +67,7 @@ async function createOperatorClient (gateway: TestGateway) {
 }
 
 t.test(
-  'overage is on only where the plan has it: nobody can switch it on elsewhere, and no list says that it were',
+  'overage can be switched on only with a plan that has it, and no list shows it elsewhere',
   async t => {
     const gateway = await startGateway(t, { plans })
     const send = await createOperatorClient(gateway)
@@ -93,7 +93,7 @@ t.test(
     t.match(
       await send('PATCH', path, { plan: 'pro' }),
       { status: 200, body: { data: { overage: true } } },
-      'nobody switched it off'
+      'it was not switched off'
     )
     t.match(await send('PATCH', path, { overage: false }), { body: { data: { overage: false } } })
     t.match(await send('PATCH', path, { plan: 'sandbox', overage: false }), {
@@ -108,7 +108,7 @@ t.test(
   }
 )
 
-t.test('the end of the month tells of the switch for overage only who has one', async t => {
+t.test('MONTHLY_QUOTA_EXCEEDED mentions the switch for overage only with a plan that has it', async t => {
   const gateway = await startGateway(t, { plans })
   for (const [plan, message] of [['sandbox', /^This plan has no overage/], ['pro', /^Turn on overage/]] as const) {
     const { secret, tenantId } = await gateway.createKey({ plan, mode: 'live' })

@@ -34,7 +34,7 @@ async function join ({ control }: TestGateway, tenantId: string): Promise<string
   return (await control.invitations.accept(token, { name: 'Boss', password })).memberId
 }
 
-t.test('the audit trail tells people with the same address apart, in all that they did', async t => {
+t.test('the audit trail distinguishes members with the same address in all that they did', async t => {
   const gateway = await startGateway(t)
   const { control } = gateway
   const [tenantId, other] = [await gateway.createOrganization(), await gateway.createOrganization()]
@@ -68,7 +68,7 @@ t.test('a line from before members had their id in it is shown as it was', async
   t.match((await viewer.get(`/dashboard/organizations/${tenantId}/audit`)).text, `${email} made a key`)
 })
 
-t.test('the usage tells a key that was rolled from the key that followed it, which has the same name', async t => {
+t.test('the usage page distinguishes a rolled key from its successor of the same name', async t => {
   const gateway = await startGateway(t)
   const { tenantId, keyId, secret } = await gateway.createKey()
   const { secret: next, keyId: nextId } = await gateway.control.keys.roll(keyId, 3_600_000, 'test')
@@ -126,7 +126,7 @@ const plans = {
 }
 
 t.test(
-  'what a caller is told of its month is no sum of money, since what came before a change of plan is billed by the plan of then',
+  'GET /v1/usage has no sum of money, since usage before a change of plan is billed by the earlier plan',
   async t => {
     const gateway = await startGateway(t, { plans, now: () => new Date('2030-01-15T12:00:00Z') })
     const { secret, tenantId } = await gateway.createKey({ plan: 'large', mode: 'live' })
@@ -144,7 +144,7 @@ t.test(
   }
 )
 
-t.test('every page of an organization says which one it is, once, to its people as to operators', async t => {
+t.test('every page of an organization names it once, to its members as to operators', async t => {
   const gateway = await startGateway(t)
   const { tenantId } = await gateway.control.organizations.create({ name: 'Clinic & Söhne', plan: 'pro' }, 'test')
   const { keyId } = await gateway.createKey({ tenantId })
@@ -179,7 +179,7 @@ t.test('the title of a page names its organization, and says first that a form w
   t.equal(extractTitle(await operator.post(`${path}/keys/new`, { name: ' ' })), 'Error: New key · Clinic · clinigate')
 })
 
-t.test('a new key is shown with a request that it may make, and a key that only writes with none', async t => {
+t.test('a new key is shown with a request that it may make, and a write-only key with none', async t => {
   const gateway = await startGateway(t)
   const tenantId = await gateway.createOrganization()
   const admin = await createSignedInVisitor(gateway, { role: 'admin', tenantId })

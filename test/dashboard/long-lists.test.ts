@@ -39,7 +39,7 @@ test('a long list is shown a page at a time, and any row is on one of them', asy
   }
 })
 
-test('a long list is searched by parts of names, and the search is kept from page to page', async t => {
+test('a long list is searched by parts of names, and the search is preserved from page to page', async t => {
   const gateway = await startGateway(t)
   const tenantId = await gateway.createOrganization()
   await addMembers(gateway, tenantId, 70)

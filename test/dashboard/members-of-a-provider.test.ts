@@ -3,7 +3,7 @@ import { createIdempotencyToken } from '../../src/control-plane/store/context.js
 import { createSignedInVisitor } from '../harness/dashboard.js'
 import { startGateway } from '../harness/gateway.js'
 
-test('where people sign in at a provider alone, nobody is invited by a link that would lead nowhere', async t => {
+test('where members sign in through a provider only, no invitation link can be created', async t => {
   const oidc = { issuer: 'https://login.example.org', clientId: 'clinigate' }
   for (const localAccounts of [true, false]) {
     const gateway = await startGateway(t, { config: { dashboard: { localAccounts, oidc } } })

@@ -4,7 +4,7 @@ import { runCommand } from '../cli/command.js'
 import { createSession, type Page, createSignedInVisitor, createVisitor, type Visitor } from '../harness/dashboard.js'
 import { startGateway } from '../harness/gateway.js'
 
-t.test('a good key is renamed in the dashboard, over the API and by command, and the audit trail says by whom', async t => {
+t.test('a valid key is renamed in the dashboard, over the API and by command, and the audit trail says by whom', async t => {
   const gateway = await startGateway(t)
   const { tenantId, keyId, secret } = await gateway.createKey()
   const admin = await createSignedInVisitor(gateway, { role: 'admin', tenantId, email: 'ann@example.org' })
@@ -58,7 +58,7 @@ t.test('a good key is renamed in the dashboard, over the API and by command, and
   )
 })
 
-t.test('a name that is refused stays in the form; a viewer renames nothing, nor does anybody a key that was revoked', async t => {
+t.test('a rejected name stays in the form; a viewer renames nothing, and an admin no revoked key', async t => {
   const gateway = await startGateway(t)
   const { tenantId, keyId } = await gateway.createKey()
   const admin = await createSignedInVisitor(gateway, { role: 'admin', tenantId })
@@ -101,7 +101,7 @@ t.test('a member is not invited to the same organization again, but may be to an
   )
 })
 
-t.test('the link of an invitation that was used says so, with the words for a link that never was', async t => {
+t.test('the link of a used invitation shows that, in the same words as the link of an unknown one', async t => {
   const gateway = await startGateway(t)
   const tenantId = await gateway.createOrganization()
   const { token } = await gateway.control.invitations.create(
@@ -133,12 +133,12 @@ async function createTwoAdmins (t: Test) {
   return { gateway, path: `/dashboard/organizations/${tenantId}/members`, ann, bob, browser }
 }
 
-/** The page at the end of a way. */
+/** The page after all redirects. */
 async function followRedirects (browser: Visitor, page: Page): Promise<Page> {
   return page.status === 303 ? await followRedirects(browser, await browser.get(String(page.headers.location))) : page
 }
 
-t.test('a change of a role is asked for first, and one\'s own with what cannot be undone', async t => {
+t.test("a change of a role requires confirmation, and that of one's own warns of what cannot be undone", async t => {
   const { gateway, path, ann, bob, browser } = await createTwoAdmins(t)
   const list = await browser.get(path)
   for (const { memberId } of [ann, bob]) {
@@ -166,10 +166,10 @@ t.test('a change of a role is asked for first, and one\'s own with what cannot b
     /You are now viewer\. Sign in again\. Sign in/
   )
   browser.cookies.set('clinigate-session', await createSession(gateway, ann.memberId))
-  t.match(await browser.get(`/dashboard/members/${bob.memberId}/role`), { status: 403 }, 'a viewer is not asked')
+  t.match(await browser.get(`/dashboard/members/${bob.memberId}/role`), { status: 403 }, 'a viewer gets no confirmation page')
 })
 
-t.test('whoever removes themselves is told so, and not that a session ended', async t => {
+t.test('a member who removes themselves sees that, and not that a session ended', async t => {
   const { path, ann, browser } = await createTwoAdmins(t)
   t.match((await browser.get(`/dashboard/members/${ann.memberId}/remove`)).text, /This is you\./)
   const end = await followRedirects(browser, await browser.post(`/dashboard/members/${ann.memberId}/remove`))
@@ -178,7 +178,7 @@ t.test('whoever removes themselves is told so, and not that a session ended', as
   t.match(await browser.get(path), { status: 303 })
 })
 
-t.test('a role that a provider gives is changed there alone, for it would be back with the next sign-in', async t => {
+t.test('a role that a provider assigns is changed there alone, since the next sign-in would restore it', async t => {
   const gateway = await startGateway(t)
   const { control } = gateway
   const tenantId = await gateway.createOrganization()
@@ -198,7 +198,7 @@ t.test('a role that a provider gives is changed there alone, for it would be bac
   t.match(await control.members.find(memberId), { role: 'admin' })
 })
 
-t.test('whoever removes somebody who comes from a provider is told that this does not keep them out', async t => {
+t.test('removing a member who comes from a provider warns that this does not keep them out', async t => {
   const gateway = await startGateway(t)
   const tenantId = await gateway.createOrganization()
   const { member: bob } = await createSignedInVisitor(gateway, { role: 'viewer', tenantId, email: 'bob@example.org' })

@@ -40,7 +40,7 @@ async function visitProvider (
 
 const ann = { sub: 'ann', email: 'Ann@Example.org', email_verified: true, name: 'Ann <b>Example</b>' }
 
-test('who signs in at the provider becomes a member of the organization and role that it names', async t => {
+test('a person who signs in at the provider becomes a member of the organization and role that it names', async t => {
   const { provider, gateway, tenantId } = await startOidcGateway(t)
   const browser = createVisitor(gateway)
   const request = new URL(String((await browser.get('/dashboard/oidc/start')).headers.location)).searchParams
@@ -131,10 +131,10 @@ test('a callback with another state, another nonce, another verifier or of anoth
     t.match(response.text, /Sign-in failed/)
     t.notOk(browser.cookies.has('clinigate-session'), `${what}: no session`)
   }
-  t.same(await gateway.control.members.list(tenantId), [], 'nobody became a member')
+  t.same(await gateway.control.members.list(tenantId), [], 'no member was created')
 })
 
-test('whoever the provider gives no role, no organization or an unknown one gets a page that says so, and no account', async t => {
+test('a provider identity without a known role and organization gets an error page that says so, and no account', async t => {
   const { provider, gateway, tenantId } = await startOidcGateway(t)
   const other = await gateway.createOrganization()
   const refused: ReadonlyArray<readonly [Person, RegExp]> = [
@@ -233,7 +233,7 @@ test('a provider that is down stops neither the start nor passwords, and is foun
   t.equal((await visitorAfterStop.get('/dashboard/oidc/callback?code=x&state=y')).status, 400)
 })
 
-test('nothing of a journey is logged, and the client secret is nowhere', async t => {
+test('nothing of a sign-in at the provider is logged, and the client secret is nowhere', async t => {
   const { provider, gateway, tenantId } = await startOidcGateway(t)
   const browser = createVisitor(gateway)
   const back = await visitProvider(browser, provider, { ...ann, role: 'admin', organization: tenantId })

@@ -32,7 +32,7 @@ test('every id in a path is one that the probes know, but for the links of invit
 })
 
 for (const role of ['admin', 'viewer'] as const) {
-  test(`${role}s of another organization learn nothing and change nothing on any page: what is not theirs is as what never was`, async t => {
+  test(`${role}s of another organization learn nothing and change nothing on any page: foreign ids are as unknown ones`, async t => {
     const gateway = await startGateway(t)
     const { control } = gateway
     const others = await createRecords(gateway)
@@ -68,7 +68,7 @@ test('the probes are real: the organization\'s own admin is let through with the
   }
 })
 
-test('what concerns the service as a whole is refused to everybody but operators', async t => {
+test('pages of the service as a whole are forbidden to all but operators', async t => {
   const gateway = await startGateway(t)
   const ids = await createRecords(gateway)
   const operatorsOwn = (await listDashboardRoutes(gateway.control)).filter(({ path }) =>
@@ -89,7 +89,7 @@ test('what concerns the service as a whole is refused to everybody but operators
   }
 })
 
-test('a viewer sees every page of the organization, no form on it, and is refused every change', async t => {
+test('a viewer sees every page of the organization, no form on it, and is forbidden every change', async t => {
   const gateway = await startGateway(t)
   const ids = await createRecords(gateway)
   const viewer = await createSignedInVisitor(gateway, { role: 'viewer', tenantId: ids.tenantId })
@@ -100,7 +100,7 @@ test('a viewer sees every page of the organization, no form on it, and is refuse
     const { status, html, headers } = await sendProbe(viewer, { route, ids, csrf })
     const isForm = route.method === 'GET' && /\/(new|rename|roll|revoke|remove|role|password)$/.test(route.path)
     t.equal(status, route.method === 'POST' || isForm ? 403 : 200, `${route.method} ${route.path}`)
-    // A file to be kept has no links at all.
+    // A download has no links at all.
     if (!headers['content-disposition']) {
       t.same(
         [...html.matchAll(/<form[^>]*action="([^"]*)"/g)].map(([, action]) => action),
@@ -117,7 +117,7 @@ test('a viewer sees every page of the organization, no form on it, and is refuse
   }
 })
 
-test('whoever is not signed in is led to the sign-in from every page for members, whatever the id', async t => {
+test('every page for members redirects an anonymous visitor to the sign-in, whatever the id', async t => {
   const gateway = await startGateway(t)
   const ids = await createRecords(gateway)
   const { control } = gateway
@@ -159,7 +159,7 @@ async function createRecords ({ control, createOrganization }: TestGateway): Pro
 
 interface Probe { readonly route: DashboardRoute, readonly ids: Ids, readonly csrf: string }
 
-/** Asks as a browser would, with a form that is good for every route. */
+/** Sends the request as a browser would, with a form that is valid for every route. */
 async function sendProbe (visitor: Visitor, { route: { method, path }, ids, csrf }: Probe): Promise<Page> {
   const url = fillPath(path, ids)
   if (method === 'GET') return await visitor.get(url)
@@ -186,7 +186,7 @@ function fillPath (path: string, ids: Ids): string {
   return path.replace(/:(\w+)/g, (_, name: keyof Ids) => ids[name])
 }
 
-/** All of an answer that a person could compare; the token in the form to sign out is different each time. */
+/** All of a response that a person could compare; the token in the sign-out form is different each time. */
 function normalizePage ({ status, html, headers }: Page): unknown {
   const {
     date,

@@ -4,7 +4,7 @@ import { startGateway } from '../harness/gateway.js'
 
 const path = '/dashboard/account/name'
 
-/** Somebody with a password, signed in. */
+/** A viewer with a password, signed in. */
 async function signInViewer (t: Test) {
   const gateway = await startGateway(t)
   const tenantId = await gateway.createOrganization()
@@ -21,7 +21,7 @@ async function signInViewer (t: Test) {
   return { gateway, tenantId, memberId, browser }
 }
 
-test('a member changes their own name, which every page shows from then on and the audit trail tells', async t => {
+test('a member changes their own name, which every page shows from then on and the audit trail records', async t => {
   const { gateway, tenantId, memberId, browser } = await signInViewer(t)
   t.match((await browser.get('/dashboard/account')).html, `href="${path}"`)
   t.match((await browser.get(path)).html, /name="name" type="text" value="Ann"/)
@@ -44,7 +44,7 @@ test('a member changes their own name, which every page shows from then on and t
   })
 })
 
-test('a name that is refused is shown again beside what is wrong with it, and nothing changes', async t => {
+test('a rejected name is shown again next to the error message, and nothing changes', async t => {
   const { gateway, memberId, browser } = await signInViewer(t)
   for (const name of [' ', 'Ann\u202eLee', 'x'.repeat(201)]) {
     const refused = await browser.post(path, { name })
@@ -57,7 +57,7 @@ test('a name that is refused is shown again beside what is wrong with it, and no
   t.match(await gateway.control.members.find(memberId), { name: 'Ann' })
 })
 
-test('whom a provider names changes the name there', async t => {
+test('a member whom a provider names changes the name there', async t => {
   const gateway = await startGateway(t)
   const operator = await createSignedInVisitor(gateway, { role: 'operator', name: 'Ada Byron' })
   t.notMatch((await operator.get('/dashboard/account')).html, path)
@@ -68,7 +68,7 @@ test('whom a provider names changes the name there', async t => {
   t.match(await gateway.control.members.find(operator.member.memberId), { name: 'Ada Byron' })
 })
 
-test('whoever must change the password first cannot change the name before', async t => {
+test('a member who must change the password first cannot change the name before', async t => {
   const { gateway, memberId, browser } = await signInViewer(t)
   await gateway.control.members.resetPassword(memberId, 'test')
   browser.cookies.set('clinigate-session', await createSession(gateway, memberId))

@@ -32,7 +32,7 @@ test('every page looks right when there is much to show', { timeout }, async t =
     await page.goto(gateway.url + path.replace(/:(\w+)/g, (_, name: keyof typeof scene) => scene[name]))
     await checkAppearance(t, page, getPageName(path))
   }
-  await page.goto(`${gateway.url}/dashboard/keys/${scene.revokedKeyId}/reach`)
+  await page.goto(`${gateway.url}/dashboard/keys/${scene.revokedKeyId}/propagation`)
   await checkAppearance(t, page, 'key-revoked-reach')
   t.same(complaints, [])
 })
@@ -50,7 +50,7 @@ test('every page looks right when there is nothing to show yet, and says what to
   t.same(complaints, [])
 })
 
-test('every page looks right to who may only look', { timeout }, async t => {
+test('every page looks right to a viewer', { timeout }, async t => {
   const { gateway, scene: { tenantId, keyId } } = await createScene(t)
   const { page, complaints } = await openWindow(await startBrowser(t))
   await setSessionCookies(page, gateway, { role: 'viewer', tenantId, name: 'Vera Lind' })
@@ -74,7 +74,7 @@ test('every page looks right to who may only look', { timeout }, async t => {
   t.same(complaints, [])
 })
 
-test('what is shown once, and what could not be done, look right', { timeout }, async t => {
+test('pages that show a secret once, and those of failed actions, look right', { timeout }, async t => {
   const gateway = await startGateway(t)
   const tenantId = await gateway.createOrganization()
   const { keyId } = await gateway.createKey({ tenantId })
@@ -110,7 +110,7 @@ test('a reader whose text has twice the size can read every list', { timeout }, 
 })
 
 // All links looked as the current one does, and the legend had no colours.
-test("in the reader's own colours the current page, the choice and the legend can be told", { timeout }, async t => {
+test('with forced colors the current page, the choice and the legend are distinguishable', { timeout }, async t => {
   const { gateway, scene } = await createScene(t)
   const { page } = await openWindow(await startBrowser(t))
   await setSessionCookies(page, gateway, { role: 'operator' })

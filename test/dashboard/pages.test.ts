@@ -13,7 +13,7 @@ async function startClinic (t: Test) {
   return { gateway, clock, scene: await setScene(gateway.control, clock) }
 }
 
-test('the list of organizations counts the keys that open something, and leads to each', async t => {
+test('the list of organizations counts the valid keys, and leads to each', async t => {
   const { gateway, scene } = await startClinic(t)
   const { html, text } = await (await createSignedInVisitor(gateway, { role: 'operator' })).get('/dashboard/organizations')
   t.match(text, /Clinic on the Lake starter on 4 /)
@@ -70,7 +70,7 @@ test('an admin switches overage where the plan has it, and is not offered it whe
   t.notMatch((await admin.get(path)).text, /overage (on|off)/i)
 })
 
-test('an enterprise without a datastore of its own is told that live requests are refused', async t => {
+test('an enterprise without a datastore of its own sees that live requests are refused', async t => {
   const gateway = await startGateway(t)
   const tenantId = await gateway.createOrganization('enterprise')
   const { text } = await (
@@ -114,7 +114,7 @@ test('usage says by day, key and resource what the ledger counted, test and live
   t.equal((await viewer.get(`/dashboard/organizations/${scene.tenantId}/usage?month=2025-13&mode=none`)).status, 200)
 })
 
-test('the audit trail is told in words, a page at a time, of everything or of one thing', async t => {
+test('the audit trail is described in words, a page at a time, for everything or for one entity', async t => {
   const gateway = await startGateway(t)
   const tenantId = await gateway.createOrganization()
   const admin = await createSignedInVisitor(gateway, { role: 'admin', tenantId })
@@ -136,7 +136,7 @@ test('the audit trail is told in words, a page at a time, of everything or of on
   t.notMatch(one.text, /key 1,/)
 })
 
-test('an organization\'s trail shows nothing of another one, whichever thing is asked for', async t => {
+test("an organization's trail shows nothing of another organization, whichever entity is requested", async t => {
   const gateway = await startGateway(t)
   const other = await gateway.createKey()
   const tenantId = await gateway.createOrganization()
@@ -185,7 +185,7 @@ test('a member who has a password gets a new one, which is shown once and opens 
   t.match(await gateway.control.members.find(scene.memberId), { role: 'admin' })
 })
 
-test('tokens of gateways come with the line that starts one, and are refused once revoked', async t => {
+test('tokens of gateways are shown with the command that starts one, and are refused once revoked', async t => {
   const gateway = await startGateway(t)
   const operator = await createSignedInVisitor(gateway, { role: 'operator' })
   t.match((await operator.get('/dashboard/gateways')).text, /Gateways/)
@@ -198,7 +198,7 @@ test('tokens of gateways come with the line that starts one, and are refused onc
   t.equal(await gateway.control.tokens.findBySecret(secret), undefined)
 })
 
-test('operators see which gateways are connected, how far each is behind and how it is', async t => {
+test('operators see which gateways are connected, how far each is behind, and its state', async t => {
   const { gateway } = await startClinic(t)
   const { text } = await (await createSignedInVisitor(gateway, { role: 'operator' })).get('/dashboard/gateways')
   t.match(text, /gateway-eu-2 connected .* 1 change 1\.4\.0/)
@@ -233,7 +233,7 @@ test('the audit trail names people as people do', async t => {
   t.same([null, 'text', {}].map(formatDetail), ['', '', ''])
 })
 
-test('how long a change took is told in milliseconds, and in larger words when it took long', async t => {
+test('the duration of a change is shown in milliseconds, and in larger units when it is long', async t => {
   t.same([0, 812, 9_999, 10_000, 59_600, 600_000, 82_800_208].map(formatDuration), [
     '0 ms',
     '812 ms',

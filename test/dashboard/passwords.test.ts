@@ -47,7 +47,7 @@ const memberEmail = 'boss@service.example'
 const own = 'what the guesser chose'
 const secret = 'what only the boss knows'
 
-/** Somebody with this address and password, in an organization or as an operator. */
+/** Creates a member with this address and password, in an organization or as an operator. @returns the member id */
 async function join ({ control }: TestGateway, password: string, tenantId?: string): Promise<string> {
   const { token } = await control.invitations.create(
     { email: memberEmail, role: tenantId === undefined ? 'operator' : 'admin', tenantId },
@@ -56,7 +56,7 @@ async function join ({ control }: TestGateway, password: string, tenantId?: stri
   return (await control.invitations.accept(token, { name: 'Boss', password })).memberId
 }
 
-/** A browser that shows passwords for the address. */
+/** A browser that tries passwords for the address. */
 async function createSignInBrowser (gateway: TestGateway) {
   const browser = createVisitor(gateway)
   const _csrf = await browser.fetchToken('/dashboard/sign-in')
@@ -71,14 +71,14 @@ async function createSignInBrowser (gateway: TestGateway) {
   return { ...browser, show }
 }
 
-t.test('whoever joined under the address of somebody else has no more guesses at their password for each own sign-in', async t => {
+t.test('a member with the address of another one gains no guesses at their password by signing in', async t => {
   const gateway = await startGateway(t)
   const operator = await join(gateway, secret)
   await join(gateway, own, await gateway.createOrganization())
   const guesser = await createSignInBrowser(gateway)
   t.same(await guesser.show(own), [303])
   await guesser.show('a guess', 9)
-  t.same(await guesser.show(own), [303], 'the own password goes on, and makes the browser known anew')
+  t.same(await guesser.show(own), [303], 'the own password works, and makes the browser known again')
   t.same(await guesser.show(secret), [422], 'the password of the operator is not looked at any more')
   t.same(
     await gateway.control
@@ -88,7 +88,7 @@ t.test('whoever joined under the address of somebody else has no more guesses at
   )
 })
 
-t.test('a known browser has no new attempts by writing something behind its mark', async t => {
+t.test('a known browser gets no new attempts by appending something to its device cookie', async t => {
   const gateway = await startGateway(t)
   await join(gateway, own)
   const browser = await createSignInBrowser(gateway)
@@ -108,7 +108,7 @@ async function joinWithPassword ({ control, createOrganization }: TestGateway): 
   return (await control.invitations.accept(token, { name: 'Ann', password })).memberId
 }
 
-/** Holds back the work on passwords that comes from now on; the first of it can go on alone. */
+/** Holds back password hashes from now on; the first of them can be released alone. */
 function holdHashes (t: Test) {
   const { scrypt } = crypto
   const held: Array<() => void> = []
@@ -131,9 +131,8 @@ function holdHashes (t: Test) {
 interface DelayedRequest { readonly method: 'findByPassword' | 'changePassword', readonly sendRequest: () => Promise<Page> }
 
 /**
- * As when somebody knows the password of another one, and an admin resets it at that moment: passwords are looked at
- * two at a time, in their order, and `late` comes to look at the old one by a method of the members while it is being
- * reset.
+ * Races a sign-in with another member's old password with an admin who resets it: passwords are verified two at a time,
+ * in order, and `late` verifies the old one by a method of the members during the reset.
  */
 async function raceWithReset (
   t: Test,
@@ -157,7 +156,7 @@ async function raceWithReset (
   })
   const response = sendRequest()
   await waitUntil(() => hasCome)
-  // It reads the hash, and waits for its turn to look at it.
+  // It reads the hash, and waits for its turn to verify it.
   for (let turns = 0; turns < 20; turns++) await turn()
   letGoOfFirst()
   const { password } = await reset
@@ -199,18 +198,18 @@ t.test('a password that is reset while it is changed stays the one of the reset'
   t.equal((await thief.get('/dashboard/account')).status, 303)
 })
 
-t.test('of two changes of a password at once, one is done and the other one told', async t => {
+t.test('of two concurrent changes of a password, one succeeds and the other one is rejected', async t => {
   const gateway = await startGateway(t)
   const memberId = await joinWithPassword(gateway)
-  const wishes = ['one sentence of mine', 'another sentence of mine']
+  const newPasswords = ['one sentence of mine', 'another sentence of mine']
   const changes = await Promise.allSettled(
-    wishes.map(
+    newPasswords.map(
       async wanted => await gateway.control.members.changePassword(memberId, { current: password, requested: wanted })
     )
   )
   t.same(changes.map(({ status }) => status).sort(), ['fulfilled', 'rejected'])
   const fulfilled = changes.findIndex(({ status }) => status === 'fulfilled')
-  t.match(await gateway.control.members.findByPassword(email, wishes[fulfilled]!), [{ memberId }])
+  t.match(await gateway.control.members.findByPassword(email, newPasswords[fulfilled]!), [{ memberId }])
 })
 
 t.test('after a change of the password, the id that the session had opens nothing, wherever it was copied to', async t => {

@@ -9,7 +9,7 @@ import { startGateway } from '../harness/gateway.js'
 const policy =
   "default-src 'none';script-src 'self';style-src 'self';img-src 'self' data:;form-action 'self';frame-ancestors 'none';base-uri 'none'"
 
-test('a page leaves a browser nothing to run but our own script, and no cache keeps it', async t => {
+test('a page gives a browser nothing to run but our own script, and is not cached', async t => {
   const gateway = await startGateway(t)
   const operator = await createSignedInVisitor(gateway, { role: 'operator' })
   for (const [path, status] of [
@@ -34,7 +34,7 @@ test('a page leaves a browser nothing to run but our own script, and no cache ke
   }
 })
 
-test('over https the cookies are of this host alone and secure, and browsers are told to stay there', async t => {
+test('over https the cookies are of this host alone and secure, and HSTS is set', async t => {
   const gateway = await startGateway(t, { config: { publicUrl: 'https://dashboard.example.org' } })
   const page = await createVisitor(gateway).get('/dashboard/sign-in')
   t.match(page.headers['strict-transport-security'], /^max-age=\d{7,}/)
@@ -48,7 +48,7 @@ test('over https the cookies are of this host alone and secure, and browsers are
   t.equal((await browser.get('/dashboard/account')).status, 303)
 })
 
-test('a visit that signs nobody in leaves nothing in the database', async t => {
+test('a visit without a sign-in leaves nothing in the database', async t => {
   const gateway = await startGateway(t)
   const bot = createVisitor(gateway)
   await bot.get('/dashboard')
@@ -63,7 +63,7 @@ test('a visit that signs nobody in leaves nothing in the database', async t => {
   database.close()
 })
 
-test('a form without the token of its session does nothing, whoever sends it', async t => {
+test('a form without the token of its session has no effect, whichever visitor sends it', async t => {
   const gateway = await startGateway(t)
   const operator = await createSignedInVisitor(gateway, { role: 'operator' })
   const other = await createSignedInVisitor(gateway, { role: 'operator', email: 'other@example.org' })
@@ -115,7 +115,7 @@ test('a form without the token of its session does nothing, whoever sends it', a
   t.equal((await operator.get('/dashboard/sign-out')).status, 404, 'nothing is done by a link')
 })
 
-test('a page never speaks markup that somebody typed', async t => {
+test('markup that a user typed is escaped on every page', async t => {
   const gateway = await startGateway(t)
   const nasty = '"><script>alert(1)</script><img src=x onerror=alert(1)>\''
   const tenantId = (await gateway.control.organizations.create({ name: nasty, plan: 'pro' }, 'test')).tenantId
@@ -181,7 +181,7 @@ test('the check finds a page that would not escape what it shows', t => {
   t.end()
 })
 
-test('the style and the script are kept by browsers until they change', async t => {
+test('browsers cache the style and the script until they change', async t => {
   const gateway = await startGateway(t)
   const browser = createVisitor(gateway)
   const { html } = await browser.get('/dashboard/sign-in')

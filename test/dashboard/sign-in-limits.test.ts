@@ -7,7 +7,7 @@ const password = 'a sentence that only I know'
 const signIn = async (browser: Visitor, fields: { password?: string } = {}): Promise<Page> =>
   await browser.post('/dashboard/sign-in', { email: 'ann@example.org', password, ...fields }, '/dashboard/sign-in')
 
-test('whoever guesses is stopped, for an account and from an address, and does not stop a browser that is known', async t => {
+test('password guesses are limited per account and per address, and do not block a known browser', async t => {
   const gateway = await startGateway(t)
   const { token } = await gateway.control.invitations.create({ email: 'ann@example.org', role: 'operator' }, 'test')
   await gateway.control.invitations.accept(token, { name: 'Ann', password })
@@ -51,7 +51,7 @@ test('whoever guesses is stopped, for an account and from an address, and does n
   t.same(statuses.slice(-2), [429, 429], 'a known browser has as many of its own, and no more')
 })
 
-test('a browser is known for all members whom its password opened, and offers them whoever guesses', async t => {
+test('a browser is known for all members whom its password opened, and still offers them while others guess', async t => {
   const gateway = await startGateway(t)
   const join = async (): Promise<string> => {
     const { token } = await gateway.control.invitations.create(

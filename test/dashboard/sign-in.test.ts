@@ -7,7 +7,7 @@ import { startGateway, type TestGateway } from '../harness/gateway.js'
 
 const password = 'a sentence that only I know'
 
-/** Somebody with a password, in an organization or as an operator. */
+/** Creates a member with a password, in an organization or as an operator. */
 async function createPerson (
   gateway: TestGateway,
   { email = 'ann@example.org', tenantId }: { email?: string; tenantId?: string } = {}
@@ -26,7 +26,7 @@ const signIn = async (
 ): Promise<Page> =>
   await browser.post('/dashboard/sign-in', { email: 'ann@example.org', password, ...fields }, '/dashboard/sign-in')
 
-test('a sign-in gives a session of a new id, and an id that somebody else put there before opens nothing', async t => {
+test('a sign-in creates a session with a new id, and an id that was planted before opens nothing', async t => {
   const gateway = await startGateway(t)
   await createPerson(gateway)
   const attacker = await createSignedInVisitor(gateway, { role: 'operator', email: 'eve@example.org' })
@@ -60,7 +60,7 @@ test('a sign-in gives a session of a new id, and an id that somebody else put th
 
 const fetchSignInToken = async (browser: Visitor): Promise<string> => await browser.fetchToken('/dashboard/sign-in')
 
-test('every failure has the same words, and a sign-in leads to pages of the dashboard alone', async t => {
+test('every failure has the same message, and a sign-in redirects to pages of the dashboard alone', async t => {
   const gateway = await startGateway(t)
   await createPerson(gateway)
   const failures = [
@@ -126,7 +126,7 @@ test('a session ends on the server: at the sign-out, from another browser, by a 
   }
 })
 
-test('nobody ends the session of somebody else', async t => {
+test('a member cannot end the session of another one', async t => {
   const gateway = await startGateway(t)
   const ann = await createSignedInVisitor(gateway, { role: 'operator', email: 'ann@example.org' })
   const bob = await createSignedInVisitor(gateway, { role: 'operator', email: 'bob@example.org' })
@@ -136,7 +136,7 @@ test('nobody ends the session of somebody else', async t => {
   t.equal((await ann.get('/dashboard/account')).status, 200)
 })
 
-test('a session ends when nothing is asked for, and at the latest after its hours, by the clock of the server', async t => {
+test('a session ends when it is idle, and at the latest after its hours, by the clock of the server', async t => {
   const start = Date.UTC(2030, 0, 1)
   let minutes = 0
   const now = () => new Date(start + minutes * 60_000)
@@ -162,7 +162,7 @@ test('a session ends when nothing is asked for, and at the latest after its hour
   t.notOk(await isIn(), 'half an hour of nothing is enough')
 })
 
-test('a password that was made for somebody opens nothing but the page on which it is changed', async t => {
+test('a generated password opens nothing but the page on which it is changed', async t => {
   const gateway = await startGateway(t)
   const first = (await gateway.control.members.createFirstOperator('ann@example.org', 'test'))!
   const browser = createVisitor(gateway)
@@ -197,7 +197,7 @@ test('a password that was made for somebody opens nothing but the page on which 
   t.equal((await browser.get('/dashboard/operators')).status, 200)
 })
 
-test('one password that opens several organizations asks which, and opens no other', async t => {
+test('one password that opens several organizations leads to a choice of them, and opens no other', async t => {
   const gateway = await startGateway(t)
   const [north, south, other] = [
     await gateway.createOrganization(),
@@ -254,7 +254,7 @@ test('an invitation makes a member once, who is signed in by it', async t => {
   t.equal((await createVisitor(gateway).get(`/dashboard/invitations/${invitationId}`)).status, 404, 'its id opens nothing')
 })
 
-test('without local accounts, nothing asks for a password and nothing takes one', async t => {
+test('without local accounts, no page has a password field and no route accepts a password', async t => {
   const gateway = await startGateway(t, {
     config: {
       dashboard: {
@@ -277,7 +277,7 @@ test('without local accounts, nothing asks for a password and nothing takes one'
   }
 })
 
-test('no password, no id of a session, no token of a link and no mark of a browser is in the log or in a file', async t => {
+test('no password, no session id, no token of a link and no device cookie is in the log or in a file', async t => {
   const gateway = await startGateway(t)
   const tenantId = await gateway.createOrganization()
   const { token } = await gateway.control.invitations.create(

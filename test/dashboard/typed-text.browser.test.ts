@@ -59,8 +59,8 @@ const readForm = async (page: Page) => [
 ]
 const readStoredForm = (page: Page) => page.evaluate<string | null>('sessionStorage.getItem("clinigate-typed")')
 
-// Whoever sent a form after the session had ended came to an empty dashboard, and had to begin again.
-t.test('what was typed into a form that came too late is in it again after the sign-in, for the same person alone', async t => {
+// A form that was sent after the session had ended led to an empty dashboard, and its input was lost.
+t.test('text typed into a form that was sent too late is in it again after the sign-in, for the same member alone', async t => {
   const { gateway, ann, page, complaints, enter, at, newKey, tenantId } = await startClinic(t)
   await page.goto(at(newKey))
   await gateway.control.sessions.endByMember(ann.memberId)
@@ -71,7 +71,7 @@ t.test('what was typed into a form that came too late is in it again after the s
   await page.waitForURL(at(newKey))
   t.match(await page.textContent('main .notice'), 'Not saved yet.')
   t.same(await readForm(page), ['Intake form', true, '2199-12-31'])
-  t.equal(await readStoredForm(page), null, 'kept no longer')
+  t.equal(await readStoredForm(page), null, 'stored no longer')
   await checkAppearance(t, page, 'typed-again')
 
   await gateway.control.sessions.endByMember(ann.memberId)
@@ -79,19 +79,19 @@ t.test('what was typed into a form that came too late is in it again after the s
   await page.waitForURL(at('sign-in?**'))
   await signIn(page, 'bob')
   await page.waitForURL(at(newKey))
-  t.same(await readForm(page), ['', false, ''], 'somebody else at the same browser learns nothing')
+  t.same(await readForm(page), ['', false, ''], 'another person at the same browser learns nothing')
   t.equal(await readStoredForm(page), null)
 
   await enter()
   await page.goto(at(newKey))
   await submitKeyForm(page)
   await page.waitForSelector('[data-secret]')
-  t.equal(await readStoredForm(page), null, 'what was saved is not kept')
+  t.equal(await readStoredForm(page), null, 'saved text is not stored any longer')
   t.equal((await gateway.control.keys.list(tenantId)).length, 1)
   t.same(complaints, [])
 })
 
-t.test('what was typed into a form of an earlier session is in it again on the way back from the error', async t => {
+t.test('text typed into a form of an earlier session is in it again on the way back from the error', async t => {
   const { page, complaints, enter, at, newKey } = await startClinic(t)
   await page.goto(at(newKey))
   await enter()
@@ -103,7 +103,7 @@ t.test('what was typed into a form of an earlier session is in it again on the w
   t.same(complaints, [])
 })
 
-t.test('a password is never kept', async t => {
+t.test('a password is never stored', async t => {
   const { gateway, ann, page, at } = await startClinic(t)
   await page.goto(at('password'))
   await gateway.control.sessions.endByMember(ann.memberId)

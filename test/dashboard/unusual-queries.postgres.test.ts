@@ -3,9 +3,9 @@ import { createSignedInVisitor, createVisitor } from '../harness/dashboard.js'
 import { startGateway } from '../harness/gateway.js'
 import { startPostgres } from '../harness/postgres.js'
 
-// PostgreSQL refuses text with a NUL and whole numbers of more than four bytes, and that was told as a fault of ours,
-// also to people who had not signed in.
-t.test('a NUL or a line far beyond the last one is no fault of ours on PostgreSQL', async t => {
+// PostgreSQL rejects text with a NUL and integers of more than four bytes, which was reported as an internal error,
+// also to anonymous visitors.
+t.test('a NUL or a line far beyond the last one is no internal error on PostgreSQL', async t => {
   const server = await startPostgres(t)
   const gateway = await startGateway(t, { environment: { CONTROL_DATABASE_URL: await server.createDatabase() } })
   const { secret } = await gateway.control.tokens.create({ role: 'operator', name: 'a test token' }, 'test')

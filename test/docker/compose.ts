@@ -7,10 +7,10 @@ import { parse } from 'yaml'
 /** The folder of the container files. */
 export const docker = join(import.meta.dirname, '..', '..', 'docker')
 
-/** The files that a person gives to compose. */
+/** The files that an operator passes to compose. */
 export const composeFiles = ['compose.yaml', 'compose.scale.yaml']
 
-/** A service as a compose file has it, with what it extends left aside. */
+/** A service of a compose file, with `extends` resolved. */
 interface Service {
   readonly image?: string
   readonly extends?: { readonly file?: string, readonly service: string }
@@ -45,12 +45,12 @@ export function findOwnServices ({ services }: Compose): Array<[name: string, se
   return Object.entries(services).filter(([, { extends: base }]) => base?.service === 'clinigate')
 }
 
-/** Where on this machine something is that the containers see elsewhere. */
+/** The paths on this machine of the containers' paths. */
 type Replacements = Readonly<Record<string, string>>
 
 /**
  * The environment of a container of ours for a process on this machine: its variables and its configuration file with
- * every place put in another's stead, of longer ones first.
+ * every path replaced, longer ones first.
  */
 export function toLocalEnvironment (
   t: Test,
@@ -68,7 +68,7 @@ export function toLocalEnvironment (
 
 function applyReplacements (text: string, replacements: Replacements): string {
   const names = Object.keys(replacements).sort((a, b) => b.length - a.length)
-  // A variable of the operator's, as compose reads it: what follows `:-` where it is not set.
+  // A variable of the operator, as compose reads it: the text after `:-` where it is not set.
   return names.reduce((sofar, name) => sofar.replaceAll(name, replacements[name]!), text.replace(/\$\{\w+:-([^}]*)\}/g, '$1'))
 }
 

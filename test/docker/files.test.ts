@@ -7,7 +7,7 @@ import t, { type Test } from 'tap'
 import { loadConfig } from '../../src/config/load.js'
 import { composeFiles, docker, toLocalEnvironment, findOwnServices, readCompose, createTemporaryFolder } from './compose.js'
 
-t.test('the Dockerfile has no mistake, and its last stage runs without rights', async t => {
+t.test('the Dockerfile has no mistake, and its last stage runs without privileges', async t => {
   const text = readFileSync(join(docker, 'Dockerfile'), 'utf8')
   t.strictSame(validate(text, { instructionJSONInSingleQuotes: ValidationSeverity.ERROR }), [])
   t.match(text.slice(text.lastIndexOf('\nFROM ')), /^\nFROM \S+:nonroot\n/)
@@ -28,7 +28,7 @@ t.test(
   }
 )
 
-t.test('what the Dockerfile copies is what the build may see of the project', async t => {
+t.test('the Dockerfile copies exactly the files of the build context', async t => {
   const copied = [...readFileSync(join(docker, 'Dockerfile'), 'utf8').matchAll(/^COPY (?!--from)(.+) \S+$/gm)].flatMap(
     ([, names]) => names!.split(' ')
   )
@@ -59,7 +59,7 @@ function lintFolder (folder: string): string[] {
   )
 }
 
-/** What the linter asks for beyond the specification, and is no mistake here. */
+/** Rules of the linter that go beyond the specification, and are no mistake here. */
 const taste = {
   'no-build-and-image': 0,
   'service-image-require-explicit-tag': 0,
@@ -71,7 +71,7 @@ const taste = {
 } as const
 
 for (const file of composeFiles) {
-  t.test(`${file}: every secret, volume, network and file that a service names is there`, async t => {
+  t.test(`${file}: every secret, volume, network and file that a service names exists`, async t => {
     const { services, secrets = {}, volumes = {}, networks = {} } = readCompose(file)
     const made = prepareSecrets(t)
     for (const { file } of Object.values(secrets)) {
@@ -89,7 +89,7 @@ for (const file of composeFiles) {
     }
   })
 
-  t.test(`${file}: what holds records is in a network without a way out, and only the front has a port`, async t => {
+  t.test(`${file}: services with records are in a network without a way out, and only the front has a port`, async t => {
     const { services, networks = {} } = readCompose(file)
     t.match(networks.store, { internal: true })
     for (const name of ['hapi-test', 'hapi-live', 'postgres']) t.strictSame(services[name]!.networks, ['store'])
@@ -97,7 +97,7 @@ for (const file of composeFiles) {
     t.strictSame(Object.keys(services).filter(name => services[name]!.ports !== undefined), [front])
   })
 
-  t.test(`${file}: the gateway takes each configuration as it stands there`, async t => {
+  t.test(`${file}: the gateway accepts each configuration unchanged`, async t => {
     const { folder } = prepareSecrets(t)
     const configured = findOwnServices(readCompose(file))
     t.not(configured.length, 0)
@@ -113,7 +113,7 @@ for (const file of composeFiles) {
   })
 }
 
-t.test('secrets are made once: what is there stays', async t => {
+t.test('secrets are created once: existing ones stay', async t => {
   const { folder, make, names } = prepareSecrets(t)
   const read = () => names.map(name => readFileSync(join(folder, name), 'utf8'))
   const before = read()
@@ -136,7 +136,7 @@ function prepareSecrets (t: Test): {
   }
   make()
   const names = readdirSync(folder)
-  // The one that a person gets of the control plane.
+  // The control plane's secret for an operator.
   writeFileSync(join(folder, 'gateway-token'), 'cg_gateway_x')
   return { folder, names, make }
 }

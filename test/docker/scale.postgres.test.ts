@@ -16,8 +16,8 @@ import { docker, toLocalEnvironment, readCompose, createTemporaryFolder } from '
 t.setTimeout(300_000)
 
 /**
- * The processes of the compose file on this machine, with real servers beside them and the proxy in front; no container
- * engine is needed.
+ * The processes of the compose file on this machine, with real servers and the proxy in front; no container engine is
+ * needed.
  */
 async function startScaledOut (t: Test) {
   const { services } = readCompose('compose.scale.yaml')
@@ -81,7 +81,7 @@ async function startProxy (
 }
 
 t.test(
-  'docker/compose.scale.yaml: one address serves both gateways and the dashboard, and goes on when a gateway dies',
+  'docker/compose.scale.yaml: one address serves both gateways and the dashboard, and works on when a gateway dies',
   async t => {
     const { url, gateways, secret } = await startScaledOut(t)
     const headers = { 'x-api-key': secret, 'content-type': 'application/json' }

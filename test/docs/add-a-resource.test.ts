@@ -32,7 +32,7 @@ const parts = [
 // A build, the linter and the laws, on a machine that is busy with other tests.
 t.setTimeout(900_000)
 
-/** The project as somebody has it who just cloned and installed it. */
+/** The project as just cloned and installed. */
 function copyOfProject (t: Test): string {
   const copy = mkdtempSync(join(tmpdir(), 'clinigate-how-to-'))
   t.after(() => rmSync(copy, { recursive: true, force: true }))
@@ -43,14 +43,14 @@ function copyOfProject (t: Test): string {
     })
   }
   symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'))
-  // What the linter found in a file is not looked for again; it knows files by their whole path.
+  // The linter caches its findings of a file by its whole path.
   const linted = join(root, '.eslintcache')
   if (existsSync(linted)) {
     writeFileSync(join(copy, '.eslintcache'), readFileSync(linted, 'utf8').replaceAll(`"${root}/`, `"${copy}/`))
   }
   for (const file of readdirSync(join(copy, 'dist'), { recursive: true, encoding: 'utf8' })) {
     if (basename(file) !== '.tsbuildinfo') continue
-    // The compiler finds the packages where the link leads, and would check all files anew else.
+    // The compiler finds the packages where the link leads; otherwise it would check all files again.
     const path = join(copy, 'dist', file)
     const packages = relative(realpathSync(dirname(path)), realpathSync(join(root, 'node_modules')))
     edit(path, known => known.replace(/"(?:\.\.\/)+node_modules\//g, `"${packages}/`))
@@ -59,10 +59,10 @@ function copyOfProject (t: Test): string {
 }
 
 t.test(
-  'who follows "Add a resource in ten minutes" has a resource that keeps the laws and that the gateway serves',
+  'the steps of "Add a resource in ten minutes" give a resource that passes the laws and that the gateway serves',
   async t => {
     const cwd = copyOfProject(t)
-    // Tap tells a process that it was started by another tap, and would count its tests among these.
+    // By its environment tap recognizes a process that another tap started, and would count its tests among these.
     const env = Object.fromEntries(
       Object.entries(process.env).filter(([name]) => !name.startsWith('TAP') && name !== 'NODE_OPTIONS')
     )
@@ -128,7 +128,7 @@ function applyPatch (text: string, diff: string): string {
   return text.replace(`${removed}\n`, () => `${added}\n`)
 }
 
-/** The contract with what the page says of one field. */
+/** The contract with the field that the page adds. */
 function updateContract (text: string, { path, field, ...properties }: any): string {
   const contract = JSON.parse(text)
   const found = contract.find((group: any) => group.path === path)?.fields.find((one: any) => one.name === field)

@@ -11,7 +11,7 @@ import { root } from '../e2e/document.js'
 
 const open: string[] = [...resourceTypes.keys()].filter(type => !mappings.some(mapping => mapping.type === type))
 
-/** What the compiler says of source files that stand in no folder yet. */
+/** The compiler's output for source files that are in no folder yet. */
 function findCompilerErrors (sources: ReadonlyMap<string, string>): string[] {
   const { config } = ts.readConfigFile(join(root, 'tsconfig.json'), ts.sys.readFile)
   const { options } = ts.parseJsonConfigFileContent(config, ts.sys, root)
@@ -29,7 +29,7 @@ function findCompilerErrors (sources: ReadonlyMap<string, string>): string[] {
     .map(({ file, messageText }) => `${file?.fileName}: ${ts.flattenDiagnosticMessageText(messageText, ' ')}`)
 }
 
-t.test('the mapping that is begun for any R4 type that has none yet compiles', async t => {
+t.test('a new mapping for any R4 type without one compiles', async t => {
   t.ok(open.length > 0)
   const sources = new Map(
     open.map(type => [
@@ -41,12 +41,12 @@ t.test('the mapping that is begun for any R4 type that has none yet compiles', a
   t.strictSame(findCompilerErrors(sources), [])
 })
 
-t.test('it shows whatever R4 requires, but of the two types for whose structures the kit has no datatype', async t => {
+t.test('it shows every required element of R4, except for two types for whose structures the kit has no datatype', async t => {
   const lacking = open.filter(type => buildFields(type).missing.some(({ isRequired }: any) => isRequired))
   t.strictSame(lacking, ['EventDefinition', 'ImplementationGuide'].filter(type => open.includes(type)))
 })
 
-t.test('it stands in the registry once, its import in order', async t => {
+t.test('it is in the registry once, its import in order', async t => {
   const registry = readFileSync(join(root, 'src/mappings/registry.ts'), 'utf8')
   const lines = addToRegistry(registry, 'begun-things').split('\n')
   t.strictSame(
@@ -62,7 +62,7 @@ t.test('it stands in the registry once, its import in order', async t => {
 })
 
 t.test(
-  'a type that R4 does not know, or that has its mapping, is refused with what to do, and nothing is written',
+  'a type that R4 does not know, or that has its mapping, is rejected with what to do, and nothing is written',
   async t => {
     const registry = readFileSync(join(root, 'src/mappings/registry.ts'), 'utf8')
     const cases: Array<[RegExp, ...string[]]> = [

@@ -2,6 +2,6 @@ import t from 'tap'
 import { requireRealBackend } from '../harness/backend.js'
 import { testAdoption } from './adopt.js'
 
-t.test("the records of an existing server are a tenant's once they are adopted, and nobody else's", t =>
+t.test("after adoption the records of an existing server are one tenant's, and no other tenant can read them", t =>
   testAdoption(t, requireRealBackend().url)
 )

@@ -4,8 +4,7 @@ import { startGateway } from '../harness/gateway.js'
 import { openExistingServer } from '../tenant-guard/operator.js'
 
 /**
- * What an operator does who brings a server full of records: looks, adopts, looks again; and what the tenant sees of
- * it.
+ * The steps of an operator with a server full of records: audits, adopts, audits again; and what the tenant then reads.
  */
 export async function testAdoption (t: Test, fhirUrl: string): Promise<void> {
   const directory = t.testdir()

@@ -19,15 +19,15 @@ const count = 5_000
 interface SlowDatastore {
   readonly url: string
   readonly direct: string
-  /** What is written from now on is done, and not answered before it is let go on. */
+  /** From now on writes are performed, and their responses held until `goOn`. */
   readonly hold: () => void
-  /** Answers without taking its time, from now on. */
+  /** Responds without delay from now on. */
   readonly goOn: () => void
 }
 
 /**
- * A datastore that answers one write after the other, so that there is a middle of the work to die in, however fast the
- * machine is.
+ * A datastore that responds to one write after the other, so that a process can be killed in the middle of the work,
+ * however fast the machine is.
  */
 async function startSlowDatastore (t: Test): Promise<SlowDatastore> {
   const sandbox = await startTestSandbox(t)
@@ -69,7 +69,7 @@ async function startSlowDatastore (t: Test): Promise<SlowDatastore> {
 }
 
 t.test(
-  'an import whose gateway is killed goes on at another one, and at the next when that one is stopped; each line is written once',
+  'an import whose gateway is killed continues at another one, and at the next when that one is stopped; each line is written once',
   async t => {
     const database = await (await startPostgres(t)).createDatabase()
     const control = await startProcess(t, { CLINIGATE_ROLE: 'control', CONTROL_DATABASE_URL: database })

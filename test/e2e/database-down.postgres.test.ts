@@ -6,7 +6,7 @@ import { password, startPostgres, user } from '../harness/postgres.js'
 const server = await startPostgres(t)
 
 t.test(
-  "while the control plane's database is down, keys are good as before and all that needs it says when to try again; then it goes on by itself",
+  "while the control plane's database is down, keys work as before and everything that needs it responds with Retry-After; then it recovers by itself",
   { timeout: 300_000 },
   async t => {
     const gateway = await startGateway(t, { environment: { CONTROL_DATABASE_URL: await server.createDatabase() } })

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 /** The root of the project. */
 export const root = join(import.meta.dirname, '..', '..')
 
-/** A block of a document of the project by what stands behind its fence: `sh quickstart`. */
+/** A block of a document of the project by the info string of its fence: `sh quickstart`. */
 export function readBlock (document: string, title: string): string {
   const text = readFileSync(join(root, document), 'utf8')
   const start = text.indexOf(`\`\`\`${title}\n`)
@@ -13,7 +13,7 @@ export function readBlock (document: string, title: string): string {
   return text.slice(body, text.indexOf('```', body))
 }
 
-/** The commands of a shell block that begin so, in order, without the remarks behind them. */
+/** The commands of a shell block with this prefix, in order, without the comments after them. */
 export function readCommands (document: string, title: string, prefix = ''): string[] {
   return readBlock(document, title)
     .split('\n')

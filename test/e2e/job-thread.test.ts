@@ -9,7 +9,7 @@ import { createMemoryLog, startStandIn, startService, createTemporaryDirectory }
 
 t.setTimeout(480_000)
 
-/** A gateway before a FHIR server of another process, so that its jobs have a thread, with a key. */
+/** A gateway in front of a FHIR server of another process, so that its jobs have a thread, with a key. */
 async function startWithThread (t: Test, { url, data = createTemporaryDirectory(t), bulk = {}, now }: {
   readonly url: string, readonly data?: string, readonly bulk?: object, readonly now?: () => Date
 }) {
@@ -47,7 +47,7 @@ async function startWithThread (t: Test, { url, data = createTemporaryDirectory(
   return { ...service, control, data, own, tenantId, keyId, countRequests, send, get, importPatients, fetchStatus }
 }
 
-/** A FHIR server that answers a transaction when it is let, and how many it was sent. */
+/** A FHIR server that holds the response to each transaction until it is released, and counts them. */
 async function startHoldingServer (t: Test) {
   const sandbox = await startTestSandbox(t)
   const held: Array<() => void> = []
@@ -76,7 +76,7 @@ async function startHoldingServer (t: Test) {
   return { url, state, release, count }
 }
 
-t.test('jobs run in a thread of their own; what it counts and writes down arrives', async t => {
+t.test('jobs run in a thread of their own; its counts and logs arrive', async t => {
   const { url } = await startTestSandbox(t)
   const gateway = await startWithThread(t, { url })
   t.notOk(existsSync(gateway.own), 'a gateway without jobs has no thread')
@@ -132,7 +132,7 @@ t.test('a cancelled job stops in the thread, and one of a gateway that ends goes
   t.equal(await server.count() - before, 500, 'each record once')
 })
 
-t.test('a job whose thread cannot work is taken again by another one, and health says so meanwhile', async t => {
+t.test('a job whose thread cannot work is claimed again by another one, and health reports it meanwhile', async t => {
   const { url } = await startTestSandbox(t)
   const clock = { aheadMs: 0 }
   const gateway = await startWithThread(t, { url, now: () => new Date(Date.now() + clock.aheadMs) })
@@ -148,7 +148,7 @@ t.test('a job whose thread cannot work is taken again by another one, and health
 })
 
 for (const thread of [true, false]) {
-  t.test(`what a thread left is sent by the next gateway, ${thread ? 'with' : 'without'} a thread`, async t => {
+  t.test(`the outbox of a thread is sent by the next gateway, ${thread ? 'with' : 'without'} a thread`, async t => {
     const { url } = await startTestSandbox(t)
     const data = createTemporaryDirectory(t)
     const gateway = await startWithThread(t, { url, data })

@@ -8,7 +8,7 @@ import { startProcess } from './process.js'
 
 const run = promisify(execFile)
 
-/** The Node of the tests, and no program of the packages that only development has. */
+/** The Node of the tests, and no program of development packages. */
 const PATH = [dirname(process.execPath), process.env.PATH].join(delimiter)
 
 t.test('the package that npm packs, installed into an empty folder, starts, migrates and serves', async t => {
@@ -16,7 +16,7 @@ t.test('the package that npm packs, installed into an empty folder, starts, migr
   const folder = t.testdir({ empty: {}, packed: {} })
   const runNpm = (cwd: string, ...args: string[]) => run('npm', args, { cwd, env: { ...process.env, PATH } })
   const packed = join(folder, 'packed')
-  // The build is here already; what npm would run for one needs the packages of development.
+  // The build exists already; npm's own build needs the development packages.
   await runNpm(join(dirname(buildMain()), '..'), 'pack', '--ignore-scripts', '--pack-destination', packed)
   const [archive = ''] = readdirSync(packed)
 

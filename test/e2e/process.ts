@@ -10,7 +10,7 @@ import { withoutOverloadLimits } from '../sync/control-plane.js'
 /** A gateway as a newcomer starts it, with the test key that it printed. */
 export interface StartedGateway { readonly url: string, readonly key: string, readonly env: NodeJS.ProcessEnv }
 
-/** What is started, and where. */
+/** The program to start, and where. */
 interface Start {
   /** The program and its arguments. */
   readonly command: readonly string[]
@@ -26,7 +26,7 @@ export async function startProcess (
   const data = mkdtempSync(join(tmpdir(), 'clinigate-journey-'))
   const port = await findFreePort()
   const env = { ...process.env, ...withoutOverloadLimits(t, environment), CLINIGATE_DATA: data, PORT: String(port) }
-  // A process group of its own, since what was started may have started the gateway.
+  // A process group of its own, since the command may have started the gateway.
   const child = spawn(program!, args, { cwd, env, stdio: ['ignore', 'pipe', 'ignore'], detached: true })
   t.after(async () => {
     await stop(child)

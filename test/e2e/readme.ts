@@ -8,7 +8,7 @@ import { startProcess } from './process.js'
 const run = promisify(execFile)
 
 /**
- * What a newcomer does: starts the gateway, takes the key that it prints, and runs the README's commands as they stand.
+ * The steps of a newcomer: starts the gateway, takes the key that it prints, and runs the README's commands unchanged.
  */
 export async function followReadme (t: Test, environment: Readonly<Record<string, string>> = {}): Promise<void> {
   await runReadme(t, await startGateway(t, environment))
@@ -16,7 +16,7 @@ export async function followReadme (t: Test, environment: Readonly<Record<string
 
 /** Runs the README's commands against a gateway that was started. */
 export async function runReadme (t: Test, gateway: Gateway): Promise<void> {
-  await t.test('the commands of the quickstart give 201, 200, 200, 200, 200', async t => {
+  await t.test('the commands of the quickstart get 201, 200, 200, 200, 200', async t => {
     const env = { ...process.env, KEY: gateway.key, URL: gateway.url, ID: '' }
     const statuses: string[] = []
     for (const command of readCommands('README.md', 'sh quickstart', 'curl')) {
@@ -33,8 +33,8 @@ export async function runReadme (t: Test, gateway: Gateway): Promise<void> {
     }
     t.strictSame(statuses, ['201', '200', '200', '200', '200'])
   })
-  await t.test('the commands of a bulk import give each line its result, and an export begins', t => testBulk(t, gateway))
-  await t.test('organizations and keys are made while the gateway runs, and a revoked key is refused soon', t =>
+  await t.test('the commands of a bulk import get a result for each line, and an export starts', t => testBulk(t, gateway))
+  await t.test('organizations and keys are created while the gateway runs, and a revoked key is rejected soon', t =>
     administrate(t, gateway)
   )
 }

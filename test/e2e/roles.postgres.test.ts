@@ -15,7 +15,7 @@ const run = promisify(execFile)
 
 interface Shell { readonly cwd: string, readonly env: NodeJS.ProcessEnv }
 
-/** A place where `npx clinigate` is the command that was just built: npx itself would build it again. */
+/** A folder in which `npx clinigate` is the command that was just built: npx itself would build it again. */
 function createShell (t: Test): Shell {
   const cwd = createTemporaryDirectory(t)
   const npx = join(cwd, 'bin', 'npx')
@@ -28,7 +28,7 @@ function createShell (t: Test): Shell {
   return { cwd, env: { HOME: process.env.HOME, PATH: `${dirname(npx)}:${process.env.PATH}` } }
 }
 
-/** Types commands into a shell, which ends with the test and with all that it started. */
+/** Types commands into a shell, which ends with the test and with all processes it started. */
 function runInShell (t: Test, commands: string, { cwd, env }: Shell): { out: string, err: string } {
   const output = { out: '', err: '' }
   const bash = spawn('bash', ['-c', `${commands}\nwait`], { cwd, env, detached: true })

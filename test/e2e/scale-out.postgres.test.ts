@@ -20,7 +20,7 @@ async function startFleet (t: Test) {
   const database = await postgres.createDatabase()
   const folder = createTemporaryDirectory(t)
   const [plansFile, configFile] = [join(folder, 'plans.json'), join(folder, 'config.json')]
-  // How busy the machine of the tests is, is not what is tried here.
+  // The load of the test machine is not tested here.
   writeFileSync(configFile, JSON.stringify({ overload: { eventLoopDelayMs: null } }))
   const month = { requestsPerMonth: null, overage: true }
   writeFileSync(
@@ -62,7 +62,7 @@ t.test('two gateways, a control plane on PostgreSQL and Redis are one service', 
   const { gateways, balancer, store, createKey } = await startFleet(t)
   const fetchStatuses = (secret: string) => Promise.all(gateways.map(gateway => fetchStatus(gateway, secret)))
 
-  await t.test('a key is good at every gateway once it was made, and at none once it was revoked', async t => {
+  await t.test('a key is valid at every gateway once it was created, and at none once it was revoked', async t => {
     const { keyId, secret } = await createKey('enterprise')
     await waitUntil(async () => (await fetchStatuses(secret)).every(status => status === 200))
     await store.keys.revoke(keyId, 'test')
@@ -70,7 +70,7 @@ t.test('two gateways, a control plane on PostgreSQL and Redis are one service', 
     t.pass('at both, without a restart')
   })
 
-  await t.test('the limit of a minute is one over all of them', async t => {
+  await t.test('the limit of a minute applies to all of them together', async t => {
     const countLosses = () => gateways.reduce((sum, { output }) => sum + output.err.split('each gateway counts alone').length, 0)
     const countAdmitted = async () => {
       const { secret } = await createKey('pro')
@@ -90,8 +90,8 @@ t.test('two gateways, a control plane on PostgreSQL and Redis are one service', 
     for (;;) {
       const [lossesBefore, startedAt] = [countLosses(), performance.now()]
       const admitted = await countAdmitted()
-      // On a machine that stood still, the minute was over, or Redis kept a gateway waiting, which counts for itself
-      // then, as it says.
+      // On a machine that stood still, the minute was over, or a gateway waited for Redis and counted for itself, as it
+      // reports.
       if (countLosses() > lossesBefore || performance.now() - startedAt > 50_000) continue
       t.ok(Math.abs(admitted - limit) <= limit / 100, `${admitted} of ${limit}`)
       break
@@ -99,7 +99,7 @@ t.test('two gateways, a control plane on PostgreSQL and Redis are one service', 
   })
 
   await t.test(
-    'through a restart of one gateway after the other no request fails, and what was written is there',
+    'while one gateway after the other restarts no request fails, and every written record exists',
     async t => {
       const { secret } = await createKey('enterprise')
       await waitUntil(async () => (await fetchStatuses(secret)).every(status => status === 200))

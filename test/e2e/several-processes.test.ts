@@ -21,7 +21,7 @@ t.setTimeout(300_000)
 const permits = 3
 const perMinute = 40
 
-/** A FHIR server in front of another one, which takes a while, and counts how many requests it has at once. */
+/** A slow FHIR server in front of another one, which counts its concurrent requests. */
 async function startSlow (url: string) {
   const load = { now: 0, most: 0, delayMs: 0 }
   const server = createServer((incoming, outgoing) => {
@@ -73,7 +73,7 @@ async function startTwo () {
     tenants.push(tenantId)
     return { tenantId, ...await store.keys.create({ tenantId, mode: 'test', name: 'a key' }, 'test') }
   }
-  /** Resolves when two processes serve, none of which is the one that ended. */
+  /** Resolves when two processes serve, neither of them the one that ended. */
   const waitUntilBothServe = async (ended?: number) => {
     const isServed = async () => (await send('GET', '/health')).body.data.checks.processes.running === 2
     const hasEnded = () => ended === undefined || !readPids().includes(ended)
@@ -102,7 +102,7 @@ async function startTwo () {
       sent.end(json)
     })
   const waitUntilKnown = async (key: string, status: number) => {
-    // Which process gets a connection is chance: only many in a row show that both know.
+    // The process of a connection is random: only many in a row show that both know.
     for (let times = 0; times < 20;) {
       const isKnown = (await send('GET', '/v1/usage', { key })).status === status
       times = isKnown ? times + 1 : 0
@@ -134,7 +134,7 @@ interface Sent {
   readonly body?: unknown
 }
 
-/** How many requests of an organization the control plane knows. */
+/** How many requests of an organization the control plane has. */
 async function countStoredRequests (store: Pick<ControlStore, 'usage'>, tenantId: string): Promise<number> {
   const ever = { from: new Date('2020-01-01'), to: new Date('2100-01-01') }
   return (await store.usage.sumUsage({ tenantId, ...ever })).totals[0]!.requests
@@ -158,7 +158,7 @@ t.test('two processes serve one port as one gateway', async t => {
     t.equal(new Set(remaining).size, left, 'no two were told that the same number is left')
   })
 
-  await t.test('an organization has no more requests at once than it may have with one process', async t => {
+  await t.test('an organization has no more concurrent requests than with one process', async t => {
     const { secret: key } = await two.createKey('enterprise')
     await waitUntilKnown(key, 200)
     Object.assign(slow.load, { most: 0, delayMs: 50 })
@@ -209,7 +209,7 @@ t.test('two processes serve one port as one gateway', async t => {
     t.equal((await scrape()).value('clinigate_build_info'), 1, 'what all have alike is not added up')
   })
 
-  await t.test('a process that is killed under load is started again, and nothing is lost that was acknowledged', async t => {
+  await t.test('a process that is killed under load is started again, and no acknowledged write is lost', async t => {
     const { secret: key, tenantId } = await two.createKey('enterprise')
     await waitUntilKnown(key, 200)
     const ids = new Set<string>()
@@ -255,7 +255,7 @@ t.test('two processes serve one port as one gateway', async t => {
     await waitUntil(async () => await countSentRequests() === sumLedgerRequests())
   })
 
-  await t.test('both end with the first process, after what they have is served', async t => {
+  await t.test('both end with the first process, after their requests are served', async t => {
     const { secret: key } = await two.createKey('enterprise')
     await waitUntilKnown(key, 200)
     const pids = two.readPids()
@@ -271,7 +271,7 @@ t.test('two processes serve one port as one gateway', async t => {
   })
 })
 
-t.test('processes that cannot start say so once, and end', async t => {
+t.test('processes that cannot start report it once, and end', async t => {
   const { url } = await startTestSandbox(t)
   const taken = createServer()
   await new Promise<void>(resolve => taken.listen(0, '127.0.0.1', resolve))
@@ -282,7 +282,7 @@ t.test('processes that cannot start say so once, and end', async t => {
   }), /it ended: [^]*another process uses the port/)
 })
 
-t.test('what processes had counted is sent when there are fewer of them', async t => {
+t.test('the counts of processes are sent when there are fewer of them', async t => {
   const data = createTemporaryDirectory(t)
   mkdirSync(join(data, 'process-2'))
   const now = () => new Date()

@@ -15,7 +15,7 @@ t.test('a worker runs the bulk jobs of gateways that run none, and serves no req
   }
   const datastores = { FHIR_TEST_URL: sandbox.url, FHIR_LIVE_URL: sandbox.url }
   const gateway = await startService(t, {
-    ...datastores, CLINIGATE_CONFIG: writeConfig('gateway.json', { jobsAtOnce: 0 })
+    ...datastores, CLINIGATE_CONFIG: writeConfig('gateway.json', { maxConcurrentJobs: 0 })
   })
   const control = gateway.control!
   const { tenantId } = await control.organizations.create({ name: 'clinic', plan: 'enterprise' }, 'test')

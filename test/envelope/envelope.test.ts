@@ -12,7 +12,7 @@ import { ExactNumber } from '../../src/json/json.js'
 
 const now = () => new Date('2030-01-02T03:04:05.678Z')
 
-/** A scope in which `/` does what the test says. */
+/** A scope in which `/` runs the handler of the test. */
 async function startHandler (handler: () => unknown) {
   const app = Fastify({ genReqId: request => resolveRequestId(request, () => 'made') })
   app.setErrorHandler(handleError)
@@ -22,7 +22,7 @@ async function startHandler (handler: () => unknown) {
   return (headers: Record<string, string> = {}) => app.inject({ url: '/', headers })
 }
 
-t.test('an answer has the data and says about itself what its headers say', async t => {
+t.test('a response has the data, and its meta repeats its headers', async t => {
   const get = await startHandler(() => ({ a: 1 }))
   const response = await get()
   t.strictSame(response.json(), {
@@ -44,12 +44,12 @@ t.test('an answer has the data and says about itself what its headers say', asyn
   })
 })
 
-t.test('number text survives the envelope: 1.10 stays 1.10', async t => {
+t.test('number text is preserved in the envelope: 1.10 stays 1.10', async t => {
   const get = await startHandler(() => ({ value: new ExactNumber('1.10'), plain: 2.5 }))
   t.match((await get()).body, '{"data":{"value":1.10,"plain":2.5},')
 })
 
-t.test('a request id of the client is kept when it has the form, and never otherwise', async t => {
+t.test('a request id of the client is used when it has the form, and never otherwise', async t => {
   const get = await startHandler(() => ({}))
   for (const id of ['a', 'A-b_c.9', 'x'.repeat(64)]) {
     t.equal((await get({ 'x-request-id': id })).headers['x-request-id'], id)
@@ -65,7 +65,7 @@ t.test('a request id of the client is kept when it has the form, and never other
 })
 
 t.test(
-  'every failure of the catalog is answered with its status, code, title and remedy, and nothing of its cause',
+  'every failure of the catalog responds with its status, code, title and remedy, and nothing of its cause',
   async t => {
     for (const code of Object.keys(catalog) as FailureCode[]) {
       const get = await startHandler(() => {
@@ -94,7 +94,7 @@ t.test(
   }
 )
 
-t.test('a failure brings its headers, message and issues', async t => {
+t.test('a failure sets its headers, message and issues', async t => {
   const issues = [fieldIssue('birthDate', 'expected a date')]
   const get = await startHandler(() => {
     throw new Failure('VALIDATION_ERROR', { message: 'm', issues, headers: { 'retry-after': '3' } })
@@ -109,7 +109,7 @@ t.test('a failure brings its headers, message and issues', async t => {
   t.equal(response.headers['retry-after'], '3')
 })
 
-t.test('the message of a 422 names the first field and its fault, in one sentence, and says if there are others', t => {
+t.test('the message of a 422 names the first field and its fault, in one sentence, and reports whether there are others', t => {
   const [question, statement] = [
     fieldIssue('firstname', 'no such field; did you mean firstName?', 'structure'),
     fieldIssue('lastName', 'is required', 'required')
@@ -120,7 +120,7 @@ t.test('the message of a 422 names the first field and its fault, in one sentenc
   t.end()
 })
 
-t.test('whatever else is thrown is INTERNAL_ERROR and tells nothing of itself', async t => {
+t.test('any other error is INTERNAL_ERROR and reveals nothing of itself', async t => {
   const thrown = [
     new Error('s3cret'),
     new TypeError('s3cret'),
@@ -139,7 +139,7 @@ t.test('whatever else is thrown is INTERNAL_ERROR and tells nothing of itself', 
   }
 })
 
-t.test('an error of the framework is one of the catalog', async t => {
+t.test('an error of the framework maps to one of the catalog', async t => {
   const buildError = (code: string, statusCode = 400) => Object.assign(new Error('s3cret'), { code, statusCode })
   const codes: Array<[string, number, FailureCode]> = [
     ['FST_ERR_CTP_INVALID_MEDIA_TYPE', 415, 'UNSUPPORTED_MEDIA_TYPE'],
@@ -161,7 +161,7 @@ t.test('an error of the framework is one of the catalog', async t => {
   })
 })
 
-t.test('the log has an error\'s kind and place, but nothing of what was parsed or asked', async t => {
+t.test("the log has an error's kind and place, but nothing of the parsed text or of the request", async t => {
   const catchError = (act: () => unknown): unknown => { try { return act() } catch (error) { return error } }
   const parsed = catchError(() => JSON.parse('<html>Ada Byron'))
   const request = catchError(() => new URL('patients/s3cret id'))
@@ -176,7 +176,7 @@ t.test('the log has an error\'s kind and place, but nothing of what was parsed o
   )
 })
 
-t.test('the nearest name is one of ours and near, or there is none', async t => {
+t.test('the nearest name is a known one and near, or there is none', async t => {
   const known = ['lastName', 'firstName', 'birthDate', 'active']
   t.equal(findNearest('lastNmae', known), 'lastName')
   t.equal(findNearest('LASTNAME', known), 'lastName')
@@ -187,7 +187,7 @@ t.test('the nearest name is one of ours and near, or there is none', async t => 
 })
 
 t.test(
-  'the time to try again is in the header and in the message, and no message sends its reader to the header',
+  'the time to retry is in the header and in the message, and no message refers the reader to the header',
   async t => {
     const failure = new Failure('RATE_LIMITED', { retryAfterSeconds: 7 })
     t.match(

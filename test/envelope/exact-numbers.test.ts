@@ -6,9 +6,9 @@ import { tagForTenant } from '../../src/tenant-guard/writes/tag-record.js'
 import { createGatewayClient } from '../harness/client.js'
 import { startGateway } from '../harness/gateway.js'
 
-// JavaScript knows no 4.10: a record that was read and sent back lost the precision of its numbers, and what else its
-// quantities held.
-t.test('a record that went through JavaScript keeps its numbers', async t => {
+// JavaScript has no 4.10: a record that was read and sent back lost the precision of its numbers, and other parts of
+// its quantities.
+t.test('a record that went through JavaScript preserves its numbers', async t => {
   const client = await createGatewayClient(await startGateway(t))
   const extension = [{ url: 'http://example.org/hidden', valueBoolean: true }]
   const toExact = (text: string) => new ExactNumber(text)
@@ -33,7 +33,7 @@ t.test('a record that went through JavaScript keeps its numbers', async t => {
     })
     return body.id as string
   }
-  /** As a JavaScript client has it: its numbers rounded. */
+  /** As a JavaScript client reads it: its numbers rounded. */
   const read = async (id: string) => JSON.parse((await client.send('GET', `observations/${id}`)).text).data
   const patch = async (id: string, change: unknown) => {
     const response = await client.send('PATCH', `observations/${id}`, change)
@@ -52,7 +52,7 @@ t.test('a record that went through JavaScript keeps its numbers', async t => {
     t.strictSame({ ...after, note: undefined, meta: before.meta }, { ...before, note: undefined })
   })
 
-  await t.test('a change beside a number leaves its text, in objects and in lists', async t => {
+  await t.test('a change next to a number preserves its text, in objects and in lists', async t => {
     const id = await storeObservation()
     const shown = await read(id)
     const [, b, c] = shown.component
@@ -72,7 +72,7 @@ t.test('a record that went through JavaScript keeps its numbers', async t => {
     })
   })
 
-  await t.test('a number that is meant to change does', async t => {
+  await t.test('a number with a new value changes', async t => {
     const id = await storeObservation()
     t.strictSame((await patch(id, { valueQuantity: { value: toExact('4.100') } })).valueQuantity.value, toExact('4.100'))
     t.strictSame((await patch(id, { valueQuantity: { value: 4.2 } })).valueQuantity.value, 4.2)
@@ -86,9 +86,9 @@ t.test('a record that went through JavaScript keeps its numbers', async t => {
 
 const tenant = { id: 'tenant-a', system: 'urn:clinigate:tenant' }
 
-// HAPI writes numbers without an exponent: 13 characters became a gigabyte, and every search that met the record
+// HAPI writes numbers without an exponent: 13 characters became a gigabyte, and every search that found the record
 // failed.
-t.test('a number with a huge exponent is refused in a body, large or small', async t => {
+t.test('a number with a huge exponent is rejected in a body, large or small', async t => {
   for (const number of ['1e-1000000000', '-1E-401', '0e-9999999999999999999', '0e1000000000', '1e+401']) {
     t.throws(
       () => parseStrict(Buffer.from(`{"value":${number}}`)),
@@ -101,7 +101,7 @@ t.test('a number with a huge exponent is refused in a body, large or small', asy
   }
 })
 
-t.test('and so it is in a search by a number, a quantity or a composite', async t => {
+t.test('and also in a search by a number, a quantity or a composite', async t => {
   const buildSearch = (type: string, name: string, value: string) => () =>
     restrict({ type, parameters: [[name, value]], count: 1 }, tenant)
   const refused = { code: 'BAD_REQUEST', message: 'A filter has a number that is too large, too small or too long.' }
@@ -113,8 +113,8 @@ t.test('and so it is in a search by a number, a quantity or a composite', async 
   t.ok(buildSearch('Patient', 'identifier', '1e1000000000')(), 'an identifier is no number')
 })
 
-// HAPI takes a text, or a list of one, for the number.
-t.test('a text in place of a number is no way around it', async t => {
+// HAPI accepts a text, or a list of one, as the number.
+t.test('a text in place of a number is rejected as well', async t => {
   const code = { text: 'x' }
   const tagObservation = (more: object) => () =>
     tagForTenant({ resourceType: 'Observation', status: 'final', code, ...more }, tenant)
@@ -149,7 +149,7 @@ t.test('a text in place of a number is no way around it', async t => {
 })
 
 // Of `(\d*)\.?(\d*)` either half may take a digit: a text of a megabyte took hours.
-t.test('a long text that is nearly a number is looked at once', async t => {
+t.test('a long text that is nearly a number is checked at once', async t => {
   t.equal(isOutOfRange(`${'1'.repeat(1_000_000)}x`), false)
 })
 
@@ -161,8 +161,9 @@ t.test('a body with one long text is read', async t => {
   t.equal(read.data.length, data.length)
 })
 
-// The JSON Patch library copied a number with its text member by member, so that 1.10 became an object and was refused.
-t.test('a JSON Patch keeps the text of the numbers that it brings, moves, copies and leaves alone', async t => {
+// The JSON Patch library copied a number with its text member by member, so that 1.10 became an object and was
+// rejected.
+t.test('a JSON Patch preserves the text of the numbers that it adds, moves, copies and does not touch', async t => {
   const read = (text: string) => parseStrict(new TextEncoder().encode(text))
   const shown = read('{"amount":{"value":2.50},"list":[{"value":1e2},{"value":3.0}]}') as Record<string, unknown>
   const printChanges = (patch: string) => printJson(parseChanges(read(patch), shown))

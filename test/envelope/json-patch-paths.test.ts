@@ -31,13 +31,13 @@ t.test('a JSON Patch whose path leads below a text, a number or a boolean does n
   t.strictSame((await inject({ url: `/v1/patients/${data.id}`, headers })).json().data, data)
 })
 
-// The library read inherited members, so that a path like /hasOwnProperty/call wrote into the functions that every
-// tenant's requests are served with: all of them got 500, and what one tenant had left there another could test.
+// The library read inherited members, so that a path like /hasOwnProperty/call wrote into the functions that serve
+// every tenant's requests: all of them got 500, and one tenant could test values that another had written there.
 
 const record = { text: 'a', number: 1, yes: true, list: ['a', { a: 1 }], object: { a: 1 }, null: null }
 const holders = ['', '/text', '/number', '/yes', '/list', '/list/0', '/list/1', '/object', '/null']
 
-t.test('no operation reaches what objects, lists, texts and numbers inherit', async t => {
+t.test('no operation reaches inherited members of objects, lists, texts and numbers', async t => {
   const before = snapshotBuiltIns()
   for (const holder of holders) {
     for (const name of inheritedNames) {
@@ -85,7 +85,7 @@ t.test('a name that objects inherit is a member like any other once it was added
   t.ok(snapshotBuiltIns() === before)
 })
 
-t.test('the gateway serves on after a JSON Patch through inherited members', async t => {
+t.test('the gateway still serves after a JSON Patch through inherited members', async t => {
   const { inject, createKey } = await startGateway(t)
   const headers = { 'x-api-key': (await createKey()).secret }
   const { data } = (
@@ -140,8 +140,7 @@ function isApplied (operations: readonly object[]): boolean {
   }
 }
 
-// `remove /name/map` took the first item away in silence, and `replace /name/length` made a list of four thousand
-// million.
+// `remove /name/map` silently removed the first item, and `replace /name/length` made a list of four thousand million.
 t.test('a JSON Patch reaches the items of a list and nothing else of it', async t => {
   const record = { name: ['a', 'b', 'c'] }
   for (const token of [
@@ -190,8 +189,8 @@ t.test('a JSON Patch reaches the items of a list and nothing else of it', async 
   )
 })
 
-// Each operation copied the whole record, some of them twice: a thousand tests on a large one took minutes, and nobody
-// else was served meanwhile. The old way does not come to its end before the suite ends it.
+// Each operation copied the whole record, some of them twice: a thousand tests on a large one took minutes, and no
+// other request was served meanwhile. The old code does not finish before the suite ends it.
 t.test('a thousand operations on a large record are applied where they point to', async t => {
   const record = { name: ['a'], items: Array.from({ length: 200_000 }, (_, at) => ({ at })) }
   const tests = Array.from({ length: 999 }, (_, at) => ({ op: 'test', path: `/items/${at}/at`, value: at }))
@@ -208,7 +207,7 @@ t.test('a thousand operations on a large record are applied where they point to'
 })
 
 t.test(
-  'a JSON Patch that copies a value into itself again and again is refused before it fills the memory',
+  'a JSON Patch that copies a value into itself again and again is rejected before it fills the memory',
   async t => {
     const doubling = Array.from({ length: 60 }, (_, at) => ({ op: 'copy', from: '/list', path: `/list/${at}` }))
     t.throws(() => applyPatch(doubling, { list: ['a value'] }), { code: 'VALIDATION_ERROR' })
@@ -220,14 +219,14 @@ t.test('copies of a sane size are made', async t => {
   t.equal((applyPatch(copies, { one: 'x'.repeat(1_000), list: [] }) as { list: string[] }).list.length, 500)
 })
 
-// A path of 16 MiB in an entry of a Bundle, or in a JSON Patch, was taken apart into eight million steps, which took
+// A path of 16 MiB in an entry of a Bundle, or in a JSON Patch, was split into eight million segments, which took
 // almost a second.
 t.test('of a long path no more segments are read than any path has', async t => {
   t.equal(parsePathSegments('/a'.repeat(1_000_000)).length, 10)
   t.strictSame(parsePathSegments('/Patient/1/_history/2'), ['Patient', '1', '_history', '2'])
 })
 
-t.test('a path of a JSON Patch has ten thousand characters', async t => {
+t.test('a path of a JSON Patch has at most ten thousand characters', async t => {
   const add = (path: string) => [{ op: 'add', path, value: 1 }]
   t.strictSame(applyPatch(add(`/${'a'.repeat(9_999)}`), {}), { ['a'.repeat(9_999)]: 1 })
   t.throws(() => applyPatch(add(`/${'a'.repeat(10_000)}`), {}), {
@@ -236,9 +235,9 @@ t.test('a path of a JSON Patch has ten thousand characters', async t => {
   })
 })
 
-// Any JSON type was read for any method, so a FHIRPath Patch was told that it is no list, and a patch could be sent to
-// create.
-t.test('a PATCH takes a JSON Patch by its media type, and nothing else does', async t => {
+// Any JSON type was read for any method, so a FHIRPath Patch was rejected for not being a list, and a patch could be
+// sent to create.
+t.test('a PATCH accepts a JSON Patch by its media type, and no other method does', async t => {
   const gateway = await startGateway(t)
   const send = createFhirSender(gateway, (await gateway.createKey()).secret)
   const { id } = (await send('POST', '/Patient', buildPatient())).resource

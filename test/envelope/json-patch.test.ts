@@ -17,7 +17,7 @@ const suites = ['spec_tests', 'tests'].map(
   name => [name, JSON.parse(readFileSync(resolve(`json-patch-test-suite/${name}.json`), 'utf8')) as Case[]] as const
 )
 
-// A record cannot be replaced whole here, so each document stands one level down.
+// A record cannot be replaced whole here, so each document is one level down.
 const prefixPointer = (pointer: unknown) =>
   pointer === '' || String(pointer).startsWith('/') ? `/doc${String(pointer)}` : pointer
 const prefixOperation = (operation: Case['patch'][number]) => ({
@@ -27,7 +27,7 @@ const prefixOperation = (operation: Case['patch'][number]) => ({
 })
 
 for (const [name, cases] of suites) {
-  t.test(`patches are applied as the common suite of RFC 6902 has them: ${name}`, async t => {
+  t.test(`patches pass the common suite of RFC 6902: ${name}`, async t => {
     for (const { comment, doc, patch, expected, error } of cases.filter(one => one.disabled !== true)) {
       const before = JSON.stringify(doc)
       const message = `${comment ?? error ?? ''} ${JSON.stringify(patch)}`
@@ -39,7 +39,7 @@ for (const [name, cases] of suites) {
   })
 }
 
-t.test('what a patch adds stays as it was sent, whatever later operations do in it', async t => {
+t.test('a value that a patch adds stays as it was sent, whatever later operations do in it', async t => {
   const patch = [
     { op: 'add', path: '/a', value: { list: [1] } },
     { op: 'add', path: '/a/list/-', value: 2 },
@@ -52,7 +52,7 @@ t.test('what a patch adds stays as it was sent, whatever later operations do in 
   t.equal(JSON.stringify(patch), sent)
 })
 
-t.test('what is appended to a list that is not there is the first of it', async t => {
+t.test('the first item appended to a missing list creates the list', async t => {
   const append = (path: string) => [{ op: 'add', path, value: 1 }]
   t.strictSame(applyPatch(append('/telecom/-'), { a: 1 }), { a: 1, telecom: [1] })
   t.strictSame(applyPatch(append('/a/b/-'), { a: {} }), { a: { b: [1] } })
@@ -61,7 +61,7 @@ t.test('what is appended to a list that is not there is the first of it', async 
   }
 })
 
-t.test('a patch leaves no value that is nested deeper than a body may be', async t => {
+t.test('a patch creates no value that is nested deeper than a body may be', async t => {
   const nestObject = (levels: number): unknown => levels === 0 ? 1 : { a: nestObject(levels - 1) }
   const buildNestingPatch = (times: number) =>
     Array.from({ length: times }, () => [
@@ -77,7 +77,7 @@ t.test('a patch leaves no value that is nested deeper than a body may be', async
   })
 })
 
-t.test('what stands in long lists is moved a bounded number of times', async t => {
+t.test('items of long lists are moved a limited number of times', async t => {
   const inserts = Array.from({ length: 1000 }, () => ({ op: 'add', path: '/list/0', value: 1 }))
   const listOf = (length: number) => ({ list: new Array(length).fill(0) })
   t.equal((applyPatch(inserts, listOf(100_000)) as { list: number[] }).list.length, 101_000)

@@ -36,7 +36,7 @@ async function kill ({ child }: Running): Promise<void> {
   await closed
 }
 
-t.test('after kills in the midst of writes, each acknowledged change has its event, once', { timeout: 600_000 }, async t => {
+t.test('after kills during writes, each acknowledged change has its event, once', { timeout: 600_000 }, async t => {
   const directory = mkdtempSync(join(tmpdir(), 'clinigate-events-'))
   t.teardown(() => rmSync(directory, { recursive: true, force: true }))
   writeFileSync(join(directory, 'config.json'), JSON.stringify({ events: { enabled: true }, overload: { eventLoopDelayMs: null } }))

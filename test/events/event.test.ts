@@ -26,7 +26,7 @@ test('a batch of events is accepted up to its maximum', async t => {
   t.notOk(isBatch(batchOf()))
 })
 
-test('an event has no room for anything but ids', async t => {
+test('an event has no members for anything but ids', async t => {
   const refused = [
     { name: 'Ann' },
     { type: 'patients.seen' },
@@ -38,7 +38,7 @@ test('an event has no room for anything but ids', async t => {
   for (const what of refused) t.notOk(isBatch(batchOf({ ...event, ...what })), JSON.stringify(what))
 })
 
-test('a filter is a type that events have, all of a resource, or all', async t => {
+test('a filter is an event type, all of a resource, or all', async t => {
   for (const type of [...resourceTypes].filter(isTenantType)) {
     const filters = [...changes, '*' as 'created'].map(kind => toEventType(type, kind))
     t.equal(findUnknownType(['*', ...filters]), undefined, type)

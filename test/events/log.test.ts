@@ -6,7 +6,7 @@ import t, { type Test } from 'tap'
 import type { ChangeEvent } from '../../src/events/event.js'
 import { EventLog } from '../../src/events/log.js'
 
-// Where a limit stands for a full disk, an error is to follow as there, and no end of the process.
+// A file size limit simulates a full disk: it must cause an error, and not end the process.
 process.on('SIGXFSZ', () => {})
 
 const owner = { tenantId: 'org-a', mode: 'live', plan: 'pro' } as const
@@ -20,7 +20,7 @@ function createFolder (t: Test): string {
   return folder
 }
 
-/** What a process that is killed now leaves behind. */
+/** The directory that a process killed now leaves behind. */
 function simulateKill (t: Test, folder: string): string {
   const copy = createFolder(t)
   cpSync(folder, copy, { recursive: true })
@@ -73,7 +73,7 @@ t.test('a killed process leaves each event and each change without an outcome, a
   }
 })
 
-t.test('a line that was written in part, and what a power failure left of others, takes no event with it', async t => {
+t.test('a partial line, and lines that a power failure damaged, lose no event', async t => {
   const folder = createFolder(t)
   const { change } = await open(t, folder)
   for (const id of ['p1', 'p2', 'p3']) await change(id)
@@ -95,13 +95,13 @@ t.test('a line that was written in part, and what a power failure left of others
   t.equal(listBroken(damaged).length, 1, 'the damaged file stays')
 })
 
-t.test('writes are refused while the disk is full, and no event is lost once there is room', async t => {
+t.test('writes are rejected while the disk is full, and no event is lost once there is room', async t => {
   const folder = createFolder(t)
   const { log, begin, change, takeEvents, listUnknown } = await open(t, folder)
   await change('p1')
   const open1 = await begin()
   const limit = (bytes: string) => execFileSync('prlimit', ['--pid', String(process.pid), `--fsize=${bytes}:unlimited`])
-  // Part of a line finds room.
+  // Part of a line fits.
   limit(String(readFileSync(findJournal(folder)).length + 100))
   try {
     await t.rejects(begin(), { code: 'BACKEND_UNAVAILABLE' })
@@ -122,7 +122,7 @@ t.test('writes are refused while the disk is full, and no event is lost once the
   t.strictSame([await next.listUnknown(), await next.takeEvents()], [[], []])
 })
 
-t.test('a log of its maximum size refuses changes until the control plane takes events', async t => {
+t.test('a log of its maximum size rejects changes until the control plane takes events', async t => {
   const folder = createFolder(t)
   const { change, takeEvents, logged } = await open(t, folder, 1_048_576)
   let written = 0
@@ -139,7 +139,7 @@ t.test('a log of its maximum size refuses changes until the control plane takes 
   t.equal(readdirSync(folder).filter(name => name.endsWith('.journal')).length, 1, 'what was taken is deleted')
 })
 
-t.test('changes that end together are all written, in the order of their ends', async t => {
+t.test('concurrent changes are all written, in the order of their ends', async t => {
   const { log, begin, takeEvents } = await open(t, createFolder(t))
   const changes = await Promise.all(Array.from({ length: 300 }, begin))
   const concluded = log.waitForOpenChanges()
@@ -149,7 +149,7 @@ t.test('changes that end together are all written, in the order of their ends', 
   t.equal(log.appended, 300)
 })
 
-t.test('a second process takes nothing of a log that another one writes', async t => {
+t.test('a second process takes nothing from a log that another one writes', async t => {
   const folder = createFolder(t)
   const first = await open(t, folder)
   await first.change('p1')

@@ -1,4 +1,4 @@
-/** Every way to write through a gateway, with the events of it, tried on a FHIR server of the test's choice. */
+/** Every way to write through a gateway, with its events, tested on the given FHIR server. */
 import type { Test } from 'tap'
 import type { Scope } from '../../src/keys/caller.js'
 import { startGateway } from '../harness/gateway.js'
@@ -21,7 +21,7 @@ const buildBundle = (type: string, ...entries: object[]) => ({ resourceType: 'Bu
 export async function testWrites (t: Test, fhirUrl?: string): Promise<void> {
   const gateway = await startGateway(t, { config: { events: { enabled: true } }, ...fhirUrl && { fhirUrl } })
 
-  /** A key of a new organization: `send` is a request, `events` those that were not shown yet. */
+  /** A key of a new organization: `send` is a request, `events` those that were not listed yet. */
   async function createClient (mode: 'test' | 'live' = 'test') {
     const { secret, tenantId } = await gateway.createKey({ mode })
     let cursor: string | undefined
@@ -125,7 +125,7 @@ export async function testWrites (t: Test, fhirUrl?: string): Promise<void> {
     t.strictSame((await waitForTypes(2)).toSorted(), ['patients.created', 'patients.updated'])
   })
 
-  await t.test('what is refused or fails is no event', async t => {
+  await t.test('a request that is rejected or fails creates no event', async t => {
     const { send, waitForTypes } = await createClient()
     await send('POST', '/v1/patients', { lastName: 1 })
     await send('DELETE', '/v1/patients/none')
@@ -147,7 +147,7 @@ export async function testWrites (t: Test, fhirUrl?: string): Promise<void> {
     t.strictSame(await waitForTypes(3), Array(3).fill('patients.created'))
   })
 
-  await t.test('another organization and another mode see none of it, also not by a cursor of the other', async t => {
+  await t.test('another organization and another mode read none of it, not even with a cursor of the other', async t => {
     const [mine, foreign] = [await createClient(), await createClient()]
     await mine.send('POST', '/v1/fhir/Patient', patient, fhir)
     await mine.waitForEvents(1)
@@ -157,7 +157,7 @@ export async function testWrites (t: Test, fhirUrl?: string): Promise<void> {
     t.equal((await foreign.send('GET', `/v1/events?cursor=${data.cursor}`)).json().code, 'INVALID_CURSOR')
   })
 
-  await t.test('a key for some resources sees their events alone', async t => {
+  await t.test('a key for some resources reads their events alone', async t => {
     const { tenantId, send, waitForEvents } = await createClient()
     await send('POST', '/v1/fhir/Patient', patient, fhir)
     await waitForEvents(1)
@@ -174,7 +174,7 @@ export async function testWrites (t: Test, fhirUrl?: string): Promise<void> {
     t.equal(await listTypes('patients:write'), undefined, 'a key that may only write sees none')
   })
 
-  await t.test('types and since narrow the list; what is unknown is refused', async t => {
+  await t.test('types and since filter the list; unknown parameters and values are refused', async t => {
     const { send, waitForEvents } = await createClient()
     await send('POST', '/v1/fhir/Patient', patient, fhir)
     await waitForEvents(1)

@@ -1,8 +1,8 @@
-/** Tries the OpenAPI document on a running gateway for a bounded time. */
+/** Tests a running gateway against the OpenAPI document for a limited time. */
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 
-/** How long the tools take for one resource group in depth, on a machine that does much else. */
+/** How long the tools take for one resource group in depth, on a busy machine. */
 const secondsOfGroup = 15
 
 /**
@@ -10,8 +10,7 @@ const secondsOfGroup = 15
  * seed picks.
  * @param {{ program: string, url: string, key: string, seed: number, seconds: number, log: (text: string) => void }}
  * options
- * @returns {Promise<boolean>} whether every answer was as it should be; the log has what was not, and how to send it
- * again
+ * @returns {Promise<boolean>} whether every response was correct; the log has the others, and how to send them again
  */
 export async function fuzz ({ program, url, key, seed, seconds, log }) {
   log(`Fuzzing ${url} for ${seconds} s with seed ${seed}\n`)
@@ -47,7 +46,7 @@ async function fetchGroups (url) {
   return Object.keys(paths).flatMap(path => /^\/v1\/([a-z-]+)\/\{id\}$/.exec(path)?.[1] ?? [])
 }
 
-/** Some names, the same for the same seed: those that a step of the seed's own size meets. */
+/** Some names, the same for the same seed: those at steps of a size that the seed gives. */
 function pickGroups (names, { seed, count }) {
   const step = 1 + seed % (names.length - 1)
   return [...new Set(Array.from({ length: count }, (_, i) => names[(seed + i * step) % names.length]))]

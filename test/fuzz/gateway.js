@@ -1,4 +1,4 @@
-/** Starts the built gateway for the fuzzer and for clients: a process of its own, with a key that no limit stops. */
+/** Starts the built gateway for the fuzzer and for clients: a process of its own, with a key without limits. */
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -7,8 +7,7 @@ import { join } from 'node:path'
 
 /**
  * @param {{ dist: string, fhirUrl?: string, port?: number }} options where the program was built; without `fhirUrl` the
- * sandbox
- *   stands behind it; without `port` it takes a free one, which its links do not know
+ * sandbox is its datastore; without `port` it takes a free one, which its links do not have
  * @returns {Promise<{ url: string, key: string, log: () => string, stop: () => Promise<void> }>}
  */
 export async function startBuiltGateway ({ dist, fhirUrl, port = 0 }) {
@@ -19,7 +18,7 @@ export async function startBuiltGateway ({ dist, fhirUrl, port = 0 }) {
     JSON.stringify({ unlimited: { requestsPerMinute: null, requestsPerMonth: null, overage: true } })
   )
   const config = join(data, 'config.json')
-  // How busy the machine is, is not what is tried.
+  // The load of the machine is not tested.
   writeFileSync(config, JSON.stringify({ overload: { eventLoopDelayMs: null, heapPercent: null } }))
   const { FHIR_TEST_URL: _, FHIR_LIVE_URL: __, ...inherited } = process.env
   const env = {

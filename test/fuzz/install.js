@@ -3,9 +3,9 @@ import { join } from 'node:path'
 import { installPython } from '../harness/python.js'
 
 /**
- * The program of the fuzzer, installed where it is not yet.
+ * Installs the fuzzer where it is missing, and returns its program.
  * @param {{ log: (line: string) => void }} options
- * @returns {Promise<string | undefined>} undefined, with a line in the log that says why, where it cannot be installed
+ * @returns {Promise<string | undefined>} undefined, with the reason in the log, where it cannot be installed
  */
 export async function installFuzzer ({ log }) {
   const programs = await installPython({ log })

@@ -1,7 +1,6 @@
 /**
  * `npm run fuzz:openapi [-- --minutes 5 --seed 1 --fhir <base URL>]`: the fuzzer over the built gateway, with the
- * sandbox behind it or the FHIR server that is named. `--install` installs the Python programs of all tests and no
- * more.
+ * sandbox as its datastore or the given FHIR server. `--install` only installs the Python programs of all tests.
  */
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
@@ -26,7 +25,7 @@ if (program === undefined) process.exitCode = 1
 else if (install) process.exitCode = await installPython({ log: console.log, environment: 'sekmet' }) ? 0 : 1
 else process.exitCode = await fuzzBuilt(program) ? 0 : 1
 
-/** Whether all went well. */
+/** Whether all tests passed. */
 async function fuzzBuilt (program) {
   const gateway = await startBuiltGateway({ dist: join(import.meta.dirname, '..', '..', 'dist'), fhirUrl: fhir })
   try {

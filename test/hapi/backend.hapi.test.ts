@@ -26,7 +26,7 @@ test('the real backend is a FHIR R4 server that stores a resource and finds it b
   t.match(await foreign.json(), { resourceType: 'Bundle', total: 0 })
 })
 
-test('the real backend takes up a bulk export', async t => {
+test('the real backend accepts a bulk export', async t => {
   const started = await fetch(`${url}/$export?_type=Patient`, { headers: { ...headers, prefer: 'respond-async' } })
   t.equal(started.status, 202)
   const job = started.headers.get('content-location') ?? ''

@@ -6,9 +6,7 @@ import { createInterface } from 'node:readline'
 import { buildWhenNeeded } from './maven.js'
 
 const target = join(import.meta.dirname, 'target')
-/**
- * A class archive, once `npm run hapi -- --archive` has written it; Java passes over one that is older than the jars.
- */
+/** A class archive, once `npm run hapi -- --archive` has written it; Java ignores one that is older than the jars. */
 export const archive = join(target, 'hapi.jsa')
 const startLimitMs = 180_000
 const stopLimitMs = 60_000
@@ -17,11 +15,11 @@ const stopLimitMs = 60_000
  * Builds the server when needed, starts it and waits until it serves.
  * @param {object} options
  * @param {(line: string) => void} options.log progress
- * @param {(line: string) => void} [options.said] what the server itself says; `log` unless given
+ * @param {(line: string) => void} [options.said] output of the server; `log` unless given
  * @param {number} [options.port] 0, the default, takes a free one
  * @param {Record<string, string | number | boolean>} [options.settings] the settings of README.md, without `hapi.`
  * @param {string[]} [options.jvm] further flags of Java
- * @param {AbortSignal} [options.signal] breaks the start off and ends the server
+ * @param {AbortSignal} [options.signal] aborts the start and ends the server
  * @returns {Promise<{ url: string, pid: number, ended: Promise<void>, stop: () => Promise<void> }>} `url` is the FHIR
  * base URL
  * @throws {Error} when the server does not come up within three minutes; no process is left then

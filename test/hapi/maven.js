@@ -11,11 +11,11 @@ const limitMinutes = 20
 /**
  * Builds when nothing is built or the sources are newer.
  * @param {{ log: (line: string) => void, signal?: AbortSignal }} options
- * @param {{ folder: string, name: string, megabytes: number }} program its folder, and what the first time fetches
+ * @param {{ folder: string, name: string, megabytes: number }} program its folder, and the size of the first download
  * @throws {Error} when Maven is missing, fails or takes more than 20 minutes
  */
 export async function buildWhenNeeded ({ log, signal }, { folder, name, megabytes } = hapi) {
-  // Written last: a build that was broken off leaves a jar, but not this.
+  // Written last: a build that was aborted leaves a jar, but not this.
   const markerFile = join(folder, 'target', 'built')
   if (getModifiedMs(markerFile) > getNewestSourceMs(folder)) return
   const began = Date.now()

@@ -42,7 +42,7 @@ async function serve () {
   if (!stopping.signal.aborted) throw new Error('HAPI ended by itself')
 }
 
-/** Java writes the archive when it ends, and takes some ten seconds for it. */
+/** Java writes the archive when it ends, which takes about ten seconds. */
 async function writeArchive () {
   const unfinished = `${archive}.${process.pid}`
   rmSync(archive, { force: true })

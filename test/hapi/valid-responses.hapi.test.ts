@@ -15,13 +15,13 @@ t.setTimeout(600_000)
 const validator = await startValidator()
 t.teardown(() => validator.stop())
 
-/** Warnings by the validator's name for them, each with the first place where it came. */
+/** Warnings by the validator's name for them, each with the first place where it occurred. */
 const warnings = new Map<string, string>()
 t.teardown(() => {
   for (const [code, first] of [...warnings].sort()) t.comment(`warning ${code}, first: ${first}`)
 })
 
-/** Errors that generated records have in the validator's eyes alone, by its names for them, with the reason. */
+/** Errors that the validator reports for generated records alone, by its names for them, with the reason. */
 const validatorsOwn: ReadonlyArray<{ readonly code: RegExp, readonly message?: RegExp, readonly reason: string }> = [
   {
     code: /^Terminology_/,
@@ -32,8 +32,8 @@ const validatorsOwn: ReadonlyArray<{ readonly code: RegExp, readonly message?: R
 ]
 
 /**
- * Demands that the validator finds no error in a resource, but for known ones of its own.
- * @param known those of generated records; answers have none
+ * Requires that the validator finds no error in a resource, but for known ones of its own.
+ * @param known those of generated records; responses have none
  */
 async function requireValid (t: Test, name: string, text: string, known: typeof validatorsOwn = []): Promise<void> {
   const issues = await validator.validate(text)
@@ -49,12 +49,12 @@ async function requireValid (t: Test, name: string, text: string, known: typeof 
   t.strictSame(errors.map(({ code, location, message }) => `${code}: ${location}: ${message}`), [], name)
 }
 
-t.test('the validator finds an error where there is one', async t => {
+t.test('the validator finds an existing error', async t => {
   const issues = await validator.validate('{"resourceType":"Patient","gender":"nonsense"}')
   t.ok(issues.some(({ severity, location }) => severity === 'error' && location === 'Patient.gender'))
 })
 
-t.test('each simple resource is stored as valid FHIR, with what is required alone and with all that can be sent', async t => {
+t.test('each simple resource is stored as valid FHIR, with the required fields alone and with all fields', async t => {
   t.setTimeout(600_000)
   const { url: fhirUrl } = await startTestSandbox(t)
   const client = await createGatewayClient(await startGateway(t, { fhirUrl, plans: unlimitedPlans }))
@@ -71,13 +71,13 @@ t.test('each simple resource is stored as valid FHIR, with what is required alon
   }
 })
 
-t.test('each answer of raw FHIR is valid FHIR', async t => {
+t.test('each response of raw FHIR is valid FHIR', async t => {
   t.setTimeout(600_000)
   const { fhir: join } = await openWorld(t, { url: requireRealBackend().url, server: 'hapi' })
   const own = await join()
   const other = await join()
   let refused = 0
-  /** The answer to a request, found valid. */
+  /** The response to a request, found valid. */
   const sendAndValidate = async (...[method, path, body, headers]: Parameters<Fhir['send']>): Promise<any> => {
     const { status, text, resource } = await own.send(method, path, body, headers)
     if (status >= 400) refused++

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { buildWhenNeeded } from './maven.js'
 
-/** What the validator finds in a resource. */
+/** An issue that the validator finds in a resource. */
 export interface ValidationIssue {
   readonly severity: 'fatal' | 'error' | 'warning' | 'information'
   readonly location: string

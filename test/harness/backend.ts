@@ -11,8 +11,8 @@ interface RealBackend {
 }
 
 /**
- * The server that `npm test` found; a file that asks for it is named `*.hapi.test.ts`. Throws when there is none: such
- * a test never passes without.
+ * The server that `npm test` found; a file that needs it is named `*.hapi.test.ts`. Throws when there is none: such a
+ * test never passes without.
  */
 export function requireRealBackend (): RealBackend {
   const url = process.env.TEST_FHIR_URL

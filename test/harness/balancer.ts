@@ -6,26 +6,24 @@ import type { Test } from 'tap'
 import { BackgroundTask } from '../../src/time/background-task.js'
 
 /**
- * What stands before several gateways: it gives each request to the next one that is ready, once, and tries none again.
+ * A load balancer in front of several gateways: it sends each request to the next one that is ready, once, without
+ * retries.
  */
 interface Balancer {
   readonly url: string
-  /** Which are ready, as it last heard. */
+  /** The gateways that were ready at the last poll. */
   readonly ready: () => readonly string[]
-  /** How many requests went to each. */
+  /** The number of requests to each. */
   readonly sent: ReadonlyMap<string, number>
 }
 
 const lookEveryMs = 100
 
-/**
- * What it heard longer ago than this is not gone by: it may have stood still, and a gateway need not wait for it for
- * ever.
- */
+/** An older poll does not count: the balancer may have stalled, and a gateway need not wait for it for ever. */
 const freshMs = 1_500
 
 /**
- * Starts a load balancer as operators have one: it asks for `/health/ready`, and keeps no connection that a gateway may
+ * Starts a load balancer as operators have one: it polls `/health/ready`, and reuses no connection that a gateway may
  * close.
  */
 export async function startBalancer (t: Test, gateways: readonly string[]): Promise<Balancer> {

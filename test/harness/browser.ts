@@ -4,7 +4,7 @@ import { chromium, type Browser, type LaunchOptions } from 'playwright-core'
 import type { Test } from 'tap'
 
 /**
- * The browser of this machine, closed with the test; a file that asks for it is named `*.browser.test.ts`. Throws when
+ * The browser of this machine, closed with the test; a file that needs it is named `*.browser.test.ts`. Throws when
  * there is none: such a test never passes without.
  */
 export async function startBrowser (t: Test, { args = [], ...options }: Pick<LaunchOptions, 'args' | 'ignoreDefaultArgs'> = {}): Promise<Browser> {

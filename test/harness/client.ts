@@ -2,7 +2,7 @@ import { parseStored, printJson } from '../../src/json/json.js'
 import type { Mode } from '../../src/config/mode.js'
 import type { TestGateway } from './gateway.js'
 
-/** An answer as a client reads it, its numbers with their own text. */
+/** A response as a client reads it, its numbers with their own text. */
 export interface ClientResponse {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
@@ -55,5 +55,5 @@ export async function createGatewayClient (
   }
 }
 
-/** Plans without any limit, since a test asks more in a minute than most plans allow. */
+/** Plans without any limit, since a test sends more requests in a minute than most plans allow. */
 export const unlimitedPlans = { pro: { requestsPerMinute: null, requestsPerMonth: null, overage: true } } as const

@@ -56,7 +56,7 @@ export function findFailures (tap) {
   return failures.slice(0, maxFailures).map(lines => lines.slice(0, maxFailureLines).join('\n'))
 }
 
-/** A subtest fails by what is in it, which says more. */
+/** A subtest fails because of a failure in it, which says more. */
 function isFailure (line) {
   const { not, indent } = point.exec(line)?.groups ?? {}
   return not !== undefined && (indent === '' || !line.includes(' # time='))

@@ -93,7 +93,7 @@ test('a diagnostic that quotes TAP is not counted', async t => {
   t.same(countTests(buildTap(false, ...buildTitledTest('bad', 'not ok'), ...quoted)), { passed: 0, failed: 1, skipped: 0 })
 })
 
-test('what a failed assertion says is told, however deep it stands, and nothing of those that passed', async t => {
+test('the message of a failed assertion is reported at any depth, and nothing of those that passed', async t => {
   const failed = [
     point('# Subtest: bad'),
     point('ok 1 - a', 2),

@@ -10,7 +10,7 @@ export interface TestClock { shiftMs: number }
 /** The ids of a clinic that was at work for a month. */
 interface Scene {
   readonly tenantId: string
-  /** A good live key. */
+  /** A valid live key. */
   readonly keyId: string
   readonly revokedKeyId: string
   readonly memberId: string
@@ -124,7 +124,7 @@ async function setPeople (control: ControlStore, tenantId: string): Promise<stri
 
 type Who = Pick<UsageLine, 'tenantId' | 'mode' | 'keyId'>
 
-/** Weeks of a clinic: much on weekdays, little on Sundays, some troubles. */
+/** Weeks of a clinic: much usage on weekdays, little on Sundays, some errors. */
 async function setUsage (control: ControlStore, [main, other, test]: readonly Who[]): Promise<void> {
   const lines: UsageLine[] = []
   const add = (who: Who, at: Date, rest: Pick<UsageLine, 'resource' | 'outcome' | 'count'>) =>

@@ -9,7 +9,7 @@ export interface Page {
   readonly status: number
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
   readonly html: string
-  /** What a reader sees of it: no tags, entities resolved, spaces as one. */
+  /** The visible text: no tags, entities resolved, spaces as one. */
   readonly text: string
 }
 
@@ -28,7 +28,7 @@ export interface Visitor {
 
 type Fields = Readonly<Record<string, string | readonly string[]>>
 
-/** A browser in which nobody has signed in. */
+/** A browser without a session. */
 export function createVisitor (gateway: Pick<TestGateway, 'inject'>): Visitor {
   const cookies = new Map<string, string>()
   const sendRequest = async (
@@ -72,17 +72,17 @@ export function createVisitor (gateway: Pick<TestGateway, 'inject'>): Visitor {
   }
 }
 
-/** Whom a test wants to be signed in; admins and viewers need an organization. */
+/** The member whom a test signs in; admins and viewers need an organization. */
 export interface SignInOptions {
   readonly role: Role
   readonly tenantId?: string
   readonly email?: string
   readonly name?: string
-  /** When the session begins. */
+  /** The start of the session. */
   readonly now?: Date
 }
 
-/** Somebody who is signed in, without the third of a second that a password takes. */
+/** A signed-in member, without the third of a second that hashing a password takes. */
 export async function createSignedInVisitor (
   gateway: Pick<TestGateway, 'inject' | 'control'>,
   { role, tenantId, email = `${role}@example.org`, name = `A test ${role}`, now }: SignInOptions
@@ -101,7 +101,7 @@ export async function createSignedInVisitor (
   return { ...browser, member }
 }
 
-/** A new session of a member, which goes on for an hour unless the test says otherwise. @returns its id */
+/** Creates a session of a member, which lasts an hour unless the test gives another duration. @returns its id */
 export async function createSession (
   { control }: Pick<TestGateway, 'control'>,
   memberId: string,

@@ -13,7 +13,7 @@ export interface FhirServer {
     path: string,
     body?: unknown
   ) => Promise<{ readonly status: number; readonly body: any }>
-  /** The record as it is stored; fails when there is none. */
+  /** The stored record; fails when there is none. */
   readonly read: (type: string, id: string) => Promise<StoredResource>
   /** Stores a record of the tenant as another system might have: anything goes that the server takes. */
   readonly store: (tenantId: string, resource: FhirResource) => Promise<StoredResource>
@@ -24,7 +24,7 @@ export interface FhirServer {
 }
 
 export function createFhirClient (url: string): FhirServer {
-  // Tests compare what is stored, and a server may show its references with its base URL.
+  // Tests compare stored records, and a server may show its references with its base URL.
   const references = new RelativeReferences(url)
   const send: FhirServer['send'] = async (method, path, body) => {
     const response = await fetch(/^(?:\?|$)/.test(path) ? url + path : `${url}/${path}`, {

@@ -6,7 +6,7 @@ import { startHapi } from '../hapi/launcher.js'
 const hapiLog = join(import.meta.dirname, '..', 'hapi', 'target', 'hapi.log')
 const image = 'hapiproject/hapi:v8.8.0-1'
 const containerStartLimitMs = 300_000
-// The image has these off; the tests need a server that can do all that a client might ask for.
+// The image has these off; the tests need a server with every feature that a client might use.
 const containerEnvironment = {
   'hapi.fhir.bulk_export_enabled': 'true',
   'hapi.fhir.bulk_import_enabled': 'true',
@@ -18,7 +18,7 @@ const containerEnvironment = {
  * @param {{ given?: string, log: (line: string) => void, signal: AbortSignal }} options
  * @returns {Promise<{ url: string, name: string, stop: () => Promise<unknown> }>} `name` says what it is and where it
  * comes from
- * @throws {Error} when there is none, or when the given one does not answer: it is never replaced by another
+ * @throws {Error} when there is none, or when the given one does not respond: it is never replaced by another
  */
 export async function findBackend ({ given, log, signal }) {
   if (given) return describe({ url: given.replace(/\/+$/, ''), stop: async () => {} }, 'given by FHIR_TEST_URL')
@@ -27,7 +27,7 @@ export async function findBackend ({ given, log, signal }) {
   return describe(await startLoggedHapi(log, signal), 'by the Maven launcher')
 }
 
-/** Its stack traces, hundreds in a run that asks it for the impossible, would bury what the tests say. */
+/** Its stack traces, hundreds in a run that sends invalid requests, would bury the output of the tests. */
 async function startLoggedHapi (log, signal) {
   mkdirSync(dirname(hapiLog), { recursive: true })
   const file = createWriteStream(hapiLog)
@@ -36,7 +36,7 @@ async function startLoggedHapi (log, signal) {
   return hapi
 }
 
-/** @returns undefined where no container engine answers or the image cannot be had */
+/** @returns undefined where no container engine responds or the image is not available */
 async function startContainer (log) {
   const { GenericContainer, Wait, getContainerRuntimeClient } = await import('testcontainers')
   try {

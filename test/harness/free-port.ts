@@ -3,9 +3,9 @@ import { once } from 'node:events'
 import { createServer } from 'node:net'
 
 /**
- * A port of loopback that nobody had a moment ago, for a program that cannot choose one itself. It is below those that
- * systems give to clients and to servers without a wish, so that none of them takes it before the program does, or
- * while that is down; nor does another test.
+ * A port of loopback that was free a moment ago, for a program that cannot choose one itself. It is below the ports
+ * that systems assign to clients and to servers without a fixed one, so that none of them takes it before the program
+ * does, or while that is down; nor does another test.
  */
 export async function findFreePort (): Promise<number> {
   const port = 20_000 + Math.floor(Math.random() * 12_000)

@@ -13,7 +13,7 @@ import type { Mode } from '../../src/config/mode.js'
 import { openService, type Service } from '../../src/bootstrap/service.js'
 import './quick-passwords.js'
 
-/** What a test may decide of the gateway that it starts. */
+/** The options of a test's gateway. */
 export interface GatewaySettings {
   /** The FHIR server of test and live keys; absent: two sandboxes. */
   readonly fhirUrl?: string
@@ -40,12 +40,12 @@ interface KeyOptions {
 export interface TestGateway extends Pick<Service, 'app' | 'close'> {
   readonly control: NonNullable<Service['control']>
   readonly url: string
-  /** Where it keeps its databases. */
+  /** The folder of its databases. */
   readonly dataDirectory: string
   readonly inject: Service['app']['inject']
   /** Every line of the log so far. */
   readonly logged: () => ReadonlyArray<Record<string, unknown>>
-  /** The lines of the log since this was last asked, as they were written. */
+  /** The lines of the log since the last call, as they were written. */
   readonly readNewLines: () => readonly string[]
   /** @returns the tenant id */
   readonly createOrganization: (plan?: string) => Promise<string>
@@ -98,8 +98,8 @@ export async function startGateway (t: GatewayOwner, settings: GatewaySettings =
 }
 
 /**
- * What a failed test says is seldom what the gateway said: an envelope without data is no list.
- * @returns `refused`: the last failures that it answered to `inject`, to be shown where a test fails
+ * A failed test seldom shows the gateway's own error: an envelope without data is no list.
+ * @returns `refused`: the last error responses to `inject`, to be shown where a test fails
  */
 function observeResponses (
   app: Service['app'],
@@ -162,7 +162,7 @@ function createTestGateway ({
   }
 }
 
-/** Tests ask for much at a time, of servers that are slow. */
+/** Tests send many requests at a time, to servers that are slow. */
 const manyAtOnce = { inFlightPerOrganization: 10_000 }
 
 /** The gateway shares its process with the test and the machine with many others. */

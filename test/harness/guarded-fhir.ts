@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import type { Test } from 'tap'
 
-/** A request that came to the server: what it said of who asks, and how it was answered. */
+/** A request that reached the server, with its credential and the status of the response. */
 interface ReceivedRequest {
   readonly method: string
   readonly path: string
@@ -11,7 +11,7 @@ interface ReceivedRequest {
   readonly status: number
 }
 
-/** A real FHIR server behind a door that lets in only whom it knows, and answers 401 to all others. */
+/** A real FHIR server behind a proxy that lets in known credentials only, and responds with 401 to all others. */
 export interface GuardedFhir {
   /** The base URL, for a gateway. */
   readonly url: string
@@ -20,7 +20,7 @@ export interface GuardedFhir {
   readonly after: (requests: number, then: () => void) => void
 }
 
-/** Kept from one connection to the next, or made anew by `fetch`. */
+/** Headers of one connection only, or set again by `fetch`. */
 const ofConnection = [
   'host',
   'connection',

@@ -11,7 +11,7 @@ const shared = '/dev/shm'
 const neededBytes = 6 * 2 ** 30
 
 /**
- * Makes a folder in memory, for anybody like the usual one: PostgreSQL runs as a user of its own.
+ * Creates a folder in memory, for all users like the usual one: PostgreSQL runs as a user of its own.
  * @returns {string | undefined} none where there is too little memory, or where programs must not be run from it, which
  * tests do
  */

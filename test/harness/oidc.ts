@@ -6,10 +6,10 @@ import type { Test } from 'tap'
 /** A person as a provider knows it; `sub` names it. */
 export type Person = Readonly<Record<string, unknown>> & { readonly sub: string }
 
-/** A real OpenID provider in this process, whose people sign in without being asked. */
+/** A real OpenID provider in this process, whose users sign in without a login page. */
 export interface TestProvider {
   readonly issuer: string
-  /** Who sits at the browser from now on. */
+  /** The person at the browser from now on. */
   readonly person: { current: Person }
   /** Follows a browser through the provider. @returns the address at which it leaves */
   readonly visit: (url: string) => Promise<URL>

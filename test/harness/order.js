@@ -1,6 +1,6 @@
-/** In which order the test files of a run begin, and which run beside the others. */
+/** The order in which the test files of a run start, and which ones run next to the others. */
 
-/** What takes half a minute or more, the longest first: one that began last would keep the whole run waiting. */
+/** Files that take half a minute or more, the longest first: one that started last would delay the whole run. */
 const longest = [
   'docs/add-a-resource',
   'resources/resources',
@@ -24,7 +24,7 @@ const longest = [
   'laws/laws'
 ]
 
-/** What mostly waits, for a server or until a lease ends, and leaves the processors to others meanwhile. */
+/** Files that mostly wait, for a server or until a lease ends, and leave the processors to others meanwhile. */
 const waiting = [
   'servers/suites.sekmet',
   'jobs/export.hapi',

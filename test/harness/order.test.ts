@@ -9,7 +9,7 @@ t.test('each file that is named to begin early is there', async t =>
   t.strictSame(named.filter(file => !existsSync(join(root, file))), [])
 )
 
-t.test('each file of a run begins once, the longest first, and those that wait beside the others', async t => {
+t.test('each file of a run starts once, the longest first, and those that mostly wait next to the others', async t => {
   const files = [
     'test/a.test.ts',
     'test/docs/add-a-resource.test.ts',

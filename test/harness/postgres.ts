@@ -1,5 +1,5 @@
 /**
- * A real PostgreSQL server of the tests' own, beside whatever the machine runs: in a temporary directory, on a free
+ * A real PostgreSQL server of the tests' own, in addition to those of the machine: in a temporary directory, on a free
  * port of loopback.
  */
 import { execFile, spawn, type ChildProcess } from 'node:child_process'
@@ -25,7 +25,7 @@ import { findFreePort } from './free-port.js'
 
 const run = promisify(execFile)
 
-/** Found nowhere else in what is stored or logged. */
+/** Occurs nowhere else in stored or logged text. */
 export const user = 'keeper'
 export const password = 'tops3cret/of+the&tests'
 
@@ -109,7 +109,7 @@ async function initialize (directory: string, owner: Owner): Promise<void> {
   await run(findProgram('initdb'), [`--pgdata=${join(directory, 'data')}`, ...options], { ...owner, cwd: directory })
 }
 
-/** What a crash would lose is of no matter here. */
+/** Durability does not matter here. */
 const settings = {
   listen_addresses: '127.0.0.1',
   unix_socket_directories: '',
@@ -119,7 +119,7 @@ const settings = {
   lc_messages: 'C'
 }
 
-/** PostgreSQL takes a key only where nobody else can read it. */
+/** PostgreSQL accepts a key file only when no other user can read it. */
 function enableTls (data: string, { cert, key }: Certificate, { uid, gid }: Owner): void {
   for (const [name, from] of [['server.crt', cert], ['server.key', key]] as const) {
     copyFileSync(from, join(data, name))
@@ -160,7 +160,7 @@ async function startServer ({ directory, port, owner }: ServerOptions): Promise<
   return server
 }
 
-/** At once, whoever is connected. */
+/** Stops at once, even with open connections. */
 async function stopServer (server: ChildProcess): Promise<void> {
   const closed = once(server, 'close')
   server.stdin!.end()

@@ -1,7 +1,4 @@
-/**
- * Installs the Python programs that tests run, where they get in nobody's way: below node_modules, anew when their
- * versions change.
- */
+/** Installs the Python programs that tests run below node_modules, and again when their versions change. */
 import { execFile } from 'node:child_process'
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,6 +1,6 @@
 /**
- * Makes the hash of a password, which is meant to be dear, a hundred times cheaper in this process: tests sign people
- * in hundreds of times. What is stored, and that two passwords differ, stays the same; the full price is paid by
+ * Makes hashing a password, which is expensive on purpose, a hundred times cheaper in this process: tests sign in
+ * hundreds of times. The stored form, and that two passwords differ, stay the same; the full price is paid by
  * test/control-store/passwords.test.ts and the tests of whole processes.
  */
 import crypto from 'node:crypto'

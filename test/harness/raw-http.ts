@@ -1,6 +1,6 @@
 import { connect } from 'node:net'
 
-/** An answer as it came over the wire, without any client in between. */
+/** A response as it came over the wire, without any client in between. */
 interface RawResponse {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
@@ -16,7 +16,7 @@ export function exchangeRaw (url: string, ...writes: ReadonlyArray<string | Buff
     const chunks: Buffer[] = []
     socket.setTimeout(60_000, () => socket.destroy(new Error('the server neither answered nor closed')))
     socket.on('data', chunk => chunks.push(chunk))
-    // A server that has seen enough may reset the connection after its answer.
+    // A server that has seen enough may reset the connection after its response.
     socket.on(
       'error',
       (error: NodeJS.ErrnoException) => ['ECONNRESET', 'EPIPE'].includes(error.code ?? '') || reject(error)
@@ -26,13 +26,13 @@ export function exchangeRaw (url: string, ...writes: ReadonlyArray<string | Buff
   })
 }
 
-/** All answers in what a server wrote; their bodies have a Content-Length. */
+/** All responses in the text that a server wrote; their bodies have a Content-Length. */
 export function parseResponses (text: string): RawResponse[] {
   const responses: RawResponse[] = []
   let rest = text
   while (rest !== '') {
     const end = rest.indexOf('\r\n\r\n')
-    if (end < 0) throw new Error('an answer without the end of its head')
+    if (end < 0) throw new Error('a response without the end of its head')
     const [first, ...lines] = rest.slice(0, end).split('\r\n')
     const headers = Object.fromEntries(
       lines.map(line => [line.slice(0, line.indexOf(':')).toLowerCase(), line.slice(line.indexOf(':') + 1).trim()])

@@ -4,7 +4,7 @@ import { text } from 'node:stream/consumers'
 import { probePath } from '../../src/backends/http-backend.js'
 import type { FhirResource, StoredResource } from '../../src/mappings/fhir.js'
 
-/** A request and the datastore's answer to it. */
+/** A request and the datastore's response to it. */
 interface Exchange {
   readonly method: string
   /** From the base URL on. */
@@ -14,9 +14,9 @@ interface Exchange {
   readonly body: string
 }
 
-/** A request that is held up: before the datastore has it, or before the gateway has the answer. */
+/** A request that is held up: before the datastore has it, or before the gateway has the response. */
 interface Held {
-  /** Lets it go on; resolves with what the datastore answered, whether the gateway still waits for it or not. */
+  /** Lets it go on; resolves with the datastore's response, whether the gateway still waits for it or not. */
   pass (): Promise<Exchange>
   /**
    * Breaks the connection to the gateway, which learns no more of it; a request that the datastore does not have never
@@ -30,7 +30,7 @@ export interface WatchedBackend {
   /** The base URL, for a gateway. */
   readonly url: string
   readonly seen: Exchange[]
-  /** Resolves when the next such request has come, or its answer. */
+  /** Resolves when the next such request, or its response, has come. */
   hold (what: 'request' | 'answer', method: string): Promise<Held>
   /** Stores a resource past any gateway. @returns its id */
   store (resource: FhirResource): Promise<string>
@@ -77,7 +77,7 @@ export async function startWatched (
       headers: Object.fromEntries(forwardedHeaders) as Record<string, string>,
       body: body === '' ? undefined : change(body)
     })
-    // A server that shows references with its base URL means the address at which it was asked.
+    // A server that shows references with its base URL uses the address to which the request was sent.
     const rewritten = (await got.text()).replaceAll(`"reference":"${fhirUrl}/`, `"reference":"${getUrl()}/`)
     return { method, path, status: got.status, headers: Object.fromEntries(got.headers), body: rewritten }
   }

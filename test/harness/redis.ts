@@ -1,4 +1,4 @@
-/** A real Redis server of the tests' own: in a temporary directory, on a free port of loopback, with nothing kept. */
+/** A real Redis server of the tests' own: in a temporary directory, on a free port of loopback, without persistence. */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdtempSync, rmSync } from 'node:fs'
@@ -12,19 +12,19 @@ import { findFreePort } from './free-port.js'
 interface RedisServer {
   readonly url: string
   readonly stop: () => Promise<void>
-  /** Stops answering without ending: connections stay open. */
+  /** Stops responding without ending: connections stay open. */
   readonly freeze: () => void
   readonly thaw: () => void
   /** Starts it again, empty, on the same port. */
   readonly start: () => Promise<void>
 }
 
-/** Found nowhere else in what is logged. */
+/** Occurs nowhere else in logged text. */
 export const redisPassword = 'tops3cret-of-the-tests'
 
 /**
- * Starts a server, which ends with the test; a file that asks for it is named `*.redis.test.ts`. Throws when there is
- * none on this machine.
+ * Starts a server, which ends with the test; a file that needs it is named `*.redis.test.ts`. Throws when there is none
+ * on this machine.
  */
 export async function startRedis (t: Test): Promise<RedisServer> {
   const program = (process.env.PATH ?? '')

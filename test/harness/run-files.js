@@ -1,8 +1,8 @@
 /**
  * `node run-files.js FILES...`: runs each test file in a process of its own, as many at a time as TEST_FILES_AT_ONCE
- * says, and where that is more than one, another one beside them: first those that mostly wait. It writes TAP to the
- * standard output and says on the other one which file is done. It does what the command `tap` does, by tap's own
- * means, but for what that puts into each process, and into each that this one starts: what watches coverage and mocks
+ * says, and where that is more than one, one more next to them: first those that mostly wait. It writes TAP to the
+ * standard output and the name of each finished file to the standard error. It does what the command `tap` does, by
+ * tap's own means, but for what that loads into each process, and into each that this one starts: coverage and mocks of
  * modules. No test uses either, and a run of all tests starts a thousand processes and threads.
  */
 import { join, relative, resolve } from 'node:path'

@@ -6,14 +6,14 @@ import type { Test } from 'tap'
 
 const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
-/** Where pictures of pages are kept. */
+/** The folder of the screenshots. */
 const pictures = join(import.meta.dirname, '..', '..', '.tap', 'screenshots')
 
 /** The narrowest is that of WCAG 2.2, 1.4.10: a window of 1280 pixels at 400 %. */
 const widths = [320, 1440]
 const schemes = ['light', 'dark'] as const
 
-/** A window of a browser, and what its pages complained of: their policy was broken, or their script failed. */
+/** A browser window, and the problems of its pages: violations of their policy and errors of their script. */
 export async function openWindow (
   browser: Browser
 ): Promise<{ readonly page: Page; readonly complaints: readonly string[] }> {

@@ -28,11 +28,11 @@ export function readSources (root: string, endings = /\.tsx?$/): Source[] {
     .map(path => readSource(root, path))
 }
 
-/** Every node of a file that a test asks for, as `path:line`. */
-export function findNodes (source: Source, request: (node: ts.Node) => boolean): string[] {
+/** Every node of a file that matches, as `path:line`. */
+export function findNodes (source: Source, matches: (node: ts.Node) => boolean): string[] {
   const found: string[] = []
   visit(source.tree, node => {
-    if (request(node)) {
+    if (matches(node)) {
       found.push(`${source.path}:${source.tree.getLineAndCharacterOfPosition(node.getStart()).line + 1}`)
     }
   })
@@ -99,7 +99,7 @@ function getLiteralText (node: ts.Node | undefined): string {
 
 function resolve (root: string, from: string, specifier: string): string {
   const path = normalize(join(dirname(from), specifier))
-  // What is built stands for its source.
+  // A built file stands for its source.
   const sourcePath = path.replace(/^((?:\.\.\/)*)dist\//, '$1src/')
   // AssemblyScript names a file without its ending.
   const names = [sourcePath.replace(/\.js$/, '.ts'), sourcePath.replace(/\.js$/, '.tsx'), sourcePath, path]

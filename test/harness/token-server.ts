@@ -13,7 +13,7 @@ export const certificate = {
   key: readFileSync(new URL('../backends/self-signed-key.pem', import.meta.url), 'utf8')
 }
 
-/** What the server was asked for a token with. */
+/** A token request that the server received. */
 interface TokenRequest { readonly authorization: string | undefined, readonly parameters: URLSearchParams }
 
 /** A real authorization server in this process, for the grant client_credentials. */
@@ -24,7 +24,7 @@ export interface TokenServer {
   readonly accepts: (header: string | undefined) => Promise<boolean>
   /** Ends every token that was accepted so far. */
   readonly revokeAll: () => void
-  /** Answers in place of the server from now on; undefined: the server again. */
+  /** Responds in place of the server from now on; undefined: the server again. */
   readonly behave: (instead: ((request: IncomingMessage, response: ServerResponse) => void) | undefined) => void
   readonly stop: () => Promise<void>
 }

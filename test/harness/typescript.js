@@ -32,8 +32,8 @@ const isModuleOfPackage = (url, { format }) =>
   format === 'module' && url.startsWith('file:') && url.includes('/node_modules/')
 
 /**
- * An import names the file that the build makes; here it is the source of it. Each file imports the same ones as those
- * beside it, and a gateway's files import 7,000 times.
+ * An import names the file that the build makes; here it is resolved to its source. The files of a folder import the
+ * same ones, and a gateway's files import 7,000 times.
  */
 function resolve (specifier, context, next) {
   const { parentURL = '', conditions } = context
@@ -88,7 +88,7 @@ const withoutMap = source => source.replace(/\n\/\/# sourceMappingURL=\S*\s*$/, 
 
 function transpileCached (fileName) {
   const source = readFileSync(fileName, 'utf8')
-  // All that changes what is made of a source, and no folder, so that each checkout makes the same of it.
+  // All that changes the output of a source, and no folder, so that each checkout shares it.
   const file = join(cache, hash('sha256', `${settings}\n${basename(fileName)}\n${source}`))
   try {
     return readFileSync(file, 'utf8')
@@ -99,13 +99,14 @@ function transpileCached (fileName) {
 
 /**
  * The source with blanks in place of its types: each line and column stays, so that no process has to read a map for
- * its stacks. @returns undefined for what has to be written anew: pages, properties among parameters, and `using`,
- * which Node 22 does not know
+ * its stacks.
+ * @returns undefined for syntax that must be transpiled: pages, properties among parameters, and `using`, which Node 22
+ * does not know
  */
 function stripTypes (fileName, source) {
   if (fileName.endsWith('.tsx') || /\busing \w+ =/.test(source)) return undefined
   const { emitWarning } = process
-  // That it is experimental, which is of no interest beside what a test says.
+  // The warning that it is experimental would clutter the output of the tests.
   process.emitWarning = () => {}
   try {
     return stripTypeScriptTypes(source)

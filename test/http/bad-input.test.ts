@@ -6,7 +6,7 @@ import { startGateway, type TestGateway } from '../harness/gateway.js'
 
 const patient = '{ "firstName": "Ada", "lastName": "Byron" }'
 
-/** A gateway with a key, and a look at how many patients were written with it. */
+/** A gateway with a key, and the number of patients that were written with it. */
 async function startGatewayWithKey (t: Test, config = {}) {
   const gateway = await startGateway(t, { config })
   const { secret } = await gateway.createKey()
@@ -112,7 +112,7 @@ t.test('only JSON in UTF-8 without encoding is read', async t => {
   }
 })
 
-t.test('a body of the limit is read, and one byte more is not', async t => {
+t.test('a body of the maximum size is read, and one byte more is not', async t => {
   const { gateway: { inject, url }, secret, written } = await startGatewayWithKey(t, { limits: { bodyBytes: 2_048 } })
   const headers = { 'x-api-key': secret, 'content-type': 'application/json' }
   const send = (payload: string) => inject({ method: 'POST', url: '/v1/patients', headers, payload })
@@ -127,14 +127,14 @@ t.test('a body of the limit is read, and one byte more is not', async t => {
   t.equal(await written(), 1)
 })
 
-t.test('an empty body with a media type is no obstacle where none is needed', async t => {
+t.test('an empty body with a media type is accepted where no body is needed', async t => {
   const { gateway: { inject }, secret } = await startGatewayWithKey(t)
   const headers = { 'x-api-key': secret, 'content-type': 'application/json' }
   const { data } = (await inject({ method: 'POST', url: '/v1/patients', headers, payload: patient })).json()
   t.equal((await inject({ method: 'DELETE', url: `/v1/patients/${data.id}`, headers })).statusCode, 200)
 })
 
-t.test('a path that cannot be decoded, or holds what no id has, is refused in the envelope', async t => {
+t.test('a path that cannot be decoded, or has characters that no id has, is rejected in the envelope', async t => {
   const { gateway: { inject }, secret } = await startGatewayWithKey(t)
   const get = (path: string) => inject({ url: path, headers: { 'x-api-key': secret } })
   for (const path of ['/v1/patients/%', '/v1/patients/%zz', '/v1/patients/%ff', '/%c0%ae']) {
@@ -157,7 +157,7 @@ t.test('a path that cannot be decoded, or holds what no id has, is refused in th
   }
 })
 
-t.test('two keys are none, however they are sent', async t => {
+t.test('two keys are rejected with 401, however they are sent', async t => {
   const { gateway, secret } = await startGatewayWithKey(t)
   const other = await gateway.createKey()
   const send = (...headers: string[]) =>
@@ -179,7 +179,7 @@ t.test('two keys are none, however they are sent', async t => {
 })
 
 t.test(
-  'what is not HTTP, or can be read in two ways, is answered once in the envelope and the connection ends',
+  'a request that is not HTTP, or can be read in two ways, gets one error in the envelope, and the connection closes',
   async t => {
     const {
       gateway: { url },
@@ -235,7 +235,7 @@ t.test(
   }
 )
 
-t.test('a request names one host', async t => {
+t.test('a request has one Host', async t => {
   const { gateway: { url }, secret } = await startGatewayWithKey(t)
   const sendRequest = async (version: string, ...headers: string[]) =>
     parseResponses(
@@ -252,7 +252,7 @@ t.test('a request names one host', async t => {
   t.equal((await sendRequest('1.0')).status, 200)
 })
 
-t.test('what follows a request that is still being answered never looks like its answer', async t => {
+t.test('data after a request under way never looks like its response', async t => {
   const { gateway: { url }, secret, written } = await startGatewayWithKey(t)
   const request = `POST /v1/patients HTTP/1.1\r\nhost: h\r\nx-api-key: ${secret}\r\ncontent-type: application/json\r\ncontent-length: ${patient.length}\r\n\r\n${patient}`
   const text = await exchangeRaw(url, `${request}nonsense\r\n\r\n`)
@@ -260,7 +260,7 @@ t.test('what follows a request that is still being answered never looks like its
   t.ok(await written() <= 1)
 })
 
-t.test('a client that leaves in the middle of its body has written nothing, and the next one is served', async t => {
+t.test('a client that disconnects in the middle of its body has written nothing, and the next one is served', async t => {
   const { gateway: { url, inject, logged }, secret, written } = await startGatewayWithKey(t)
   await new Promise<void>(resolve => {
     const leaving = request(`${url}/v1/patients`, {
@@ -276,7 +276,7 @@ t.test('a client that leaves in the middle of its body has written nothing, and 
   t.strictSame(logged().filter(({ level }) => (level as number) >= 50), [], 'it is no error of ours')
 })
 
-t.test('HEAD is GET without a body, on refusals too', async t => {
+t.test('HEAD is GET without a body, on rejections too', async t => {
   const { gateway: { url }, secret } = await startGatewayWithKey(t)
   const sendHead = (path: string, key: string) =>
     exchangeRaw(url, `HEAD ${path} HTTP/1.1\r\nhost: h\r\nx-api-key: ${key}\r\nconnection: close\r\n\r\n`)
@@ -292,7 +292,7 @@ t.test('HEAD is GET without a body, on refusals too', async t => {
   }
 })
 
-t.test('a request that comes while the gateway closes is answered whole, and its connection ends', async t => {
+t.test('a request that arrives while the gateway closes gets its full response, and its connection closes', async t => {
   const { gateway, secret } = await startGatewayWithKey(t)
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
   const get = () => new Promise<{ status?: number, connection?: string }>((resolve, reject) => {
@@ -306,7 +306,7 @@ t.test('a request that comes while the gateway closes is answered whole, and its
   await requested
   const closing = gateway.close()
   t.equal((await pending).status, 200)
-  // An idle connection that was waited for would hold it up for the 72 seconds that it may be kept alive.
+  // Waiting for an idle connection would hold it up for the 72 seconds of the keep-alive timeout.
   const timeout = new Promise(resolve => setTimeout(resolve, 60_000, 'held up').unref())
   t.not(await Promise.race([closing, timeout]), 'held up', 'idle connections do not hold it up')
   await t.rejects(get())
@@ -314,7 +314,7 @@ t.test('a request that comes while the gateway closes is answered whole, and its
 })
 
 // Its line was at the level debug, and without the id.
-t.test('what is no HTTP or no path is in the log under the id that its sender got', async t => {
+t.test('a request that is no HTTP or has no path is logged under the id that its sender got', async t => {
   const { logged, url } = await startGateway(t)
   for (const bytes of ['PRI * HTTP/2.0\r\n\r\n', 'GET /v1/%zz HTTP/1.1\r\nhost: h\r\nconnection: close\r\n\r\n']) {
     const [{ status, headers }] = parseResponses(await exchangeRaw(url, bytes)) as [

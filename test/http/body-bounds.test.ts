@@ -11,8 +11,8 @@ const { values: maxValues, exactNumbers: maxExact } = new JsonBudget()
 const list = (item: string, length: number) => `[${`${item},`.repeat(length - 1)}${item}]`
 const plain = { isLenient: false, showsWritten: false, fhirBase: 'http://gateway.test/v1/fhir' }
 
-// 16 MiB of [1.0,1.0,…] kept the gateway busy for 20 s, and took 1.8 GB; so did forms of two million names.
-t.test('16 MiB of what is refused is refused in little memory', async t => {
+// 16 MiB of [1.0,1.0,…] blocked the gateway for 20 s, and took 1.8 GB; so did forms of two million names.
+t.test('16 MiB that are rejected take little memory', async t => {
   const script = `
     import { parseQuery } from './src/envelope/query.ts'
     import { JsonBudget, parseStrict } from './src/json/json.ts'
@@ -54,7 +54,7 @@ t.test('16 MiB of what is refused is refused in little memory', async t => {
   }
 })
 
-t.test('a body holds two million values, and a hundred thousand numbers that keep their text', async t => {
+t.test('a body holds at most two million values, and a hundred thousand numbers whose text is preserved', async t => {
   for (const [item, most] of [['1', maxValues], ['1.0', maxExact]] as const) {
     t.equal((parseStrict(Buffer.from(list(item, most))) as unknown[]).length, most)
     t.throws(() => parseStrict(Buffer.from(list(item, most + 1))), {
@@ -91,7 +91,7 @@ t.test('16 MiB of dense records are read', async t => {
   t.match(parseStrict(Buffer.from(text)), { resourceType: 'Bundle' })
 })
 
-t.test('the patches of a Bundle hold together what a body may hold', async t => {
+t.test('the patches of a Bundle hold together at most what a body may hold', async t => {
   const patches = Array.from({ length: 4 }, (_, at) => buildPatchEntry(`Patient/${at}`, []))
   for (const { resource } of patches as Array<{ resource: { data: string } }>) {
     resource.data = Buffer.from(`[{"op":"add","path":"/x","value":${list('1.0', maxExact / 2)}}]`).toString('base64')
@@ -109,7 +109,7 @@ t.test('the patches of a Bundle hold together what a body may hold', async t => 
   )
 })
 
-t.test('a query or form has a thousand parameters, and a thousand that are left out too', async t => {
+t.test('a query or form has at most a thousand parameters, and a thousand that are left out too', async t => {
   const query = (length: number) => Array.from({ length }, (_, at) => `name${at}=a`).join('&')
   t.equal(parseQuery(query(1_000)).length, 1_000)
   t.throws(() => parseQuery(query(1_001)), { code: 'BAD_REQUEST', message: 'query: at most 1000 parameters' })
@@ -161,7 +161,7 @@ t.test('of the parameters of a search no more are read than it may have', async 
   }
 })
 
-t.test('an export names a thousand elements', async t => {
+t.test('an export names at most a thousand elements', async t => {
   const parseExport = (names: number) =>
     parseInteraction({
       ...plain,
@@ -188,9 +188,9 @@ const tooLarge = {
   reason: new RegExp(`^at most 2000000 values, .* at most ${maxShapes} different names or orders of names$`)
 }
 
-// The engine keeps something for each name after the names before it: 9 MB of objects with names of their own kept the
-// gateway busy for 4 s.
-t.test('a body has so many different names', async t => {
+// The engine stores something for each name after the names before it: 9 MB of objects with names of their own blocked
+// the gateway for 4 s.
+t.test('a body has a maximum of different names', async t => {
   t.equal(Object.keys(parse(printObject(buildNames(maxShapes))) as object).length, maxShapes)
   t.throws(() => parse(printObject(buildNames(maxShapes + 1))), tooLarge)
   t.equal(
@@ -208,7 +208,7 @@ t.test('a body has so many different names', async t => {
 })
 
 t.test('the same names in another order count once more, and in one order once', async t => {
-  // Each order begins with another name, so that no two of them have a beginning in common.
+  // Each order begins with another name, so that no two of them have a common start.
   const printOrders = (count: number) =>
     `[${Array.from({ length: count }, (_, by) => printObject([...buildNames(250).slice(by), ...buildNames(250).slice(0, by)])).join(',')}]`
   t.equal((parse(printOrders(maxShapes / 250)) as unknown[]).length, maxShapes / 250)
@@ -227,7 +227,7 @@ t.test('the same names in another order count once more, and in one order once',
   )
 })
 
-t.test('the patches of a Bundle share the bound', async t => {
+t.test('the patches of a Bundle share the limit', async t => {
   const patches = buildNames(3).map(prefix =>
     buildPatchEntry('Patient/1', [
       { op: 'add', path: '/x', value: JSON.parse(printObject(buildNames(maxShapes / 2 - 10, prefix))) as object }
@@ -248,7 +248,7 @@ t.test('the patches of a Bundle share the bound', async t => {
   )
 })
 
-t.test('a body with many unknown fields is told so, and one with too many is told as too large', async t => {
+t.test('a body with many unknown fields gets 422 with an issue for each, and one with too many is too large', async t => {
   const gateway = await startGateway(t)
   const { secret } = await gateway.createKey()
   const send = (payload: string) =>

@@ -6,7 +6,7 @@ import { test } from 'tap'
 import { createMalformedHttpHandler } from '../../src/envelope/malformed-http.js'
 import { limitBodyTime } from '../../src/http/request-timeout.js'
 
-test('a body that does not come in time ends its request, and one that is streamed may take as long as it keeps coming', async t => {
+test('a body that does not arrive in time ends its request, and a streamed one may take as long as it keeps arriving', async t => {
   const app = fastify({ clientErrorHandler: createMalformedHttpHandler(() => new Date()), requestTimeout: 0 })
   t.after(() => app.close())
   app.addHook('onRequest', async request => limitBodyTime(request, 100))

@@ -6,7 +6,7 @@ import { createGatewayClient, unlimitedPlans, type Client } from '../harness/cli
 import { startGateway } from '../harness/gateway.js'
 
 t.test(
-  "a datastore that is down is refused in every form at once, is nobody else's trouble, and is served when it is back",
+  'a datastore that is down is refused for every API at once, does not affect other datastores, and is served once it is back',
   async t => {
     let time = Date.now()
     const server = await startFaultyServer()

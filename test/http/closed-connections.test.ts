@@ -13,13 +13,13 @@ import { waitUntil } from '../harness/until.js'
 import { startMeasured } from '../metrics/scrape.js'
 
 const notFound = sendJson(404, { resourceType: 'OperationOutcome' })
-/** More than two ends of a connection keep for a client that does not read. */
+/** More than the buffers of both ends of a connection hold for a client that does not read. */
 const largeText = 'x'.repeat(14_000_000)
 
-/** A datastore that takes every AuditEvent, and while it is to hold answers nothing else. */
+/** A datastore that accepts every AuditEvent, and holds its other responses until released. */
 async function startHeldDatastore (t: Test) {
   const server = await startFaultyServer()
-  // Held before the gateway, which waits for what the datastore was asked.
+  // Held before the gateway, which waits for the response of the datastore.
   t.after(() => server.close())
   server.answerProbes()
   const held: Array<(behaviour: Behaviour) => void> = []
@@ -80,7 +80,7 @@ type Scene = Awaited<ReturnType<typeof startScene>>
 interface Ending {
   readonly bytes: (head: string) => string
   readonly requests?: number
-  /** Ends it while it is under way. */
+  /** Closes the connection while the request is under way. */
   readonly end: (socket: Socket, scene: Scene, tenantId: string) => unknown
   readonly status: string
 }
@@ -148,7 +148,7 @@ const endings: Readonly<Record<string, Ending>> = {
           name: [{ text: largeText }]
         })
       )
-      // It has come as far as it can without being read.
+      // It has arrived as far as it can without being read.
       await once(socket, 'readable')
       socket.resetAndDestroy()
       await left()
@@ -158,7 +158,7 @@ const endings: Readonly<Record<string, Ending>> = {
 }
 
 t.test(
-  'each request is counted, logged, written down and made an AuditEvent once, however it ends, and its place is free',
+  'each request is counted, logged, audited and made an AuditEvent once, however it ends, and its permit is released',
   async t => {
     const scene = await startScene(t)
     const { gateway } = scene
@@ -211,7 +211,7 @@ t.test(
   }
 )
 
-t.test('the end of an answer that is streamed is told once, however it ends', async t => {
+t.test('the end of a streamed response is reported once, however it ends', async t => {
   const app = fastify()
   t.teardown(() => app.close())
   const reported: boolean[] = []

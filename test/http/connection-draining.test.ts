@@ -13,7 +13,7 @@ import { waitUntil } from '../harness/until.js'
 // An idle connection would hold it up for 72 seconds.
 const heldUpMs = 30_000
 
-/** A server whose only route sends what `content` does, and a connection to it. */
+/** A server whose only route sends `content`, and a connection to it. */
 async function startDraining (t: Test, times?: Partial<DrainingTimes>) {
   const draining = times && { silentMs: 10, headMs: 400, bodyMs: 400, ...times }
   const app = fastify(buildServerOptions({ now: () => new Date() }))
@@ -41,7 +41,7 @@ async function startDraining (t: Test, times?: Partial<DrainingTimes>) {
   }
 }
 
-t.test('a server closes once the answers are out that had begun before, though their connections could be kept', async t => {
+t.test('a server closes once the responses under way are sent, despite keep-alive connections', async t => {
   const { port, content, close } = await startDraining(t)
   const agent = new Agent({ keepAlive: true })
   t.teardown(() => agent.destroy())
@@ -72,7 +72,7 @@ for (const [how, bytes] of Object.entries(beginnings)) {
   })
 }
 
-t.test('a request is answered whose head began before the server closed, however long the answer takes', async t => {
+t.test('a request whose head began before the server closed gets its response, however long it takes', async t => {
   const { connect, content, close } = await startDraining(t, { silentMs: 10, headMs: 400 })
   const { client, accepted } = await connect()
   client.write('GET / HTTP/1.1\r\n')
@@ -90,8 +90,8 @@ t.test('a request is answered whose head began before the server closed, however
 
 const half = 'POST / HTTP/1.1\r\nhost: h\r\ncontent-type: application/json\r\ncontent-length: 8\r\n\r\n{"a'
 
-// It held the process for 25 seconds, until that was ended by force.
-t.test('a body that stops arriving is refused while a server closes, so that it does not keep it', async t => {
+// It delayed the process for 25 seconds, until that was ended by force.
+t.test('a body that stops arriving is rejected while a server closes, and does not delay it', async t => {
   const { connect, close } = await startDraining(t, { bodyMs: 200 })
   const { client, accepted } = await connect()
   const read: string[] = []
@@ -103,7 +103,7 @@ t.test('a body that stops arriving is refused while a server closes, so that it 
   t.match(read.join(''), /^HTTP\/1\.1 503 [^]*connection: close\r\n[^]*retry-after: 1\r\n[^]*Send it again/i)
 })
 
-t.test('a request whose body arrives slowly while a server closes is answered', async t => {
+t.test('a request whose body arrives slowly while a server closes gets its response', async t => {
   const { connect, close } = await startDraining(t, { bodyMs: 600 })
   const { client, accepted } = await connect()
   const read: string[] = []

@@ -6,8 +6,8 @@ import { startGateway } from '../harness/gateway.js'
 import { parseResponses, exchangeRaw } from '../harness/raw-http.js'
 import { buildBundle, buildEntry, assertRejected, buildPatient, createFhirSender } from '../passthrough/fixture.js'
 
-// A parameter beside the media type made it another type, so that well-meaning clients got 406.
-t.test('a media type is accepted with the parameters that are true of every answer', async t => {
+// A parameter after the media type made it another type, so that valid clients got 406.
+t.test('a media type is accepted with the parameters that hold for every response', async t => {
   const { createKey, inject } = await startGateway(t)
   const { secret } = await createKey()
   const get = (url: string, accept: string) => inject({ url, headers: { 'x-api-key': secret, accept } })
@@ -32,7 +32,7 @@ t.test('a media type is accepted with the parameters that are true of every answ
 const json = 'content-type: application/fhir+json'
 const body = JSON.stringify(buildPatient({ name: [{ family: 'Müller' }], identifier: [{ system: 'urn:mrn', value: '1' }] }))
 
-/** A gateway, and what posts to it over a socket, in UTF-8, as clients write headers. */
+/** A gateway, and a function that posts to it over a socket, in UTF-8, as clients write headers. */
 async function startPoster (t: Test) {
   const gateway = await startGateway(t)
   const { secret } = await gateway.createKey()
@@ -56,8 +56,8 @@ const buildRejection = (header: string, message: RegExp) => ({
   body: { issue: [{ diagnostics: new RegExp(`^${header}: .*${message.source}`) }] }
 })
 
-// Node takes the bytes for Latin-1, so that no record matched and the same patient was made each time.
-t.test('a condition outside of ASCII is refused, and taken when it is percent-encoded', async t => {
+// Node takes the bytes for Latin-1, so that no record matched and the same patient was created each time.
+t.test('a condition outside of ASCII is rejected, and accepted when it is percent-encoded', async t => {
   const { post, send } = await startPoster(t)
   t.match(
     await post('Patient', body, json, 'if-none-exist: family=Müller'),
@@ -69,8 +69,8 @@ t.test('a condition outside of ASCII is refused, and taken when it is percent-en
   t.equal((await post('Patient', body, json, encoded)).status, 200)
 })
 
-// Joined by a comma they were one condition with two values, of which none is the record's.
-t.test('a condition that is sent twice is refused', async t => {
+// Joined by a comma they were one condition with two values, neither of which is the record's.
+t.test('a condition that is sent twice is rejected', async t => {
   const { post, send } = await startPoster(t)
   const header = 'If-None-Exist: identifier=urn:mrn|1'
   t.match(await post('Patient', body, json, header, header), buildRejection('If-None-Exist', /once/))
@@ -104,9 +104,9 @@ t.test('in an entry of a Bundle, which is UTF-8, a condition has any character',
   t.match((await send('POST', '', once)).resource.entry, [{ response: { status: /^200/ } }])
 })
 
-// fhirpy refreshes a record with the version without quotes, and HAPI's client sends a tag twice where it is also given
+// fhirpy refreshes a record with the version without quotes, and HAPI's client sends a tag twice where it is also set
 // by hand: both got 400.
-t.test('a version is understood as clients send it', async t => {
+t.test('a version is accepted in the forms that clients send', async t => {
   const gateway = await startGateway(t)
   const send = createFhirSender(gateway, (await gateway.createKey()).secret)
   const { id } = (await send('POST', '/Patient', buildPatient())).resource
@@ -131,8 +131,8 @@ t.test('a version is understood as clients send it', async t => {
   assertRejected(t, await send('PUT', `/Patient/${id}`, buildPatient({ id }), { 'if-match': '2' }), 400, 'a demand must be clear')
 })
 
-// HAPI's client had no id of what it updated, since it takes it from there.
-t.test('an answer that shows a record says which version of which one it is', async t => {
+// HAPI's client had no id of the updated record, since it reads it from there.
+t.test('a response that shows a record names its location, with the version', async t => {
   const gateway = await startGateway(t)
   const send = createFhirSender(gateway, (await gateway.createKey()).secret)
   const created = await send('POST', '/Patient', buildPatient())
@@ -149,7 +149,7 @@ const spaces = ' '.repeat(2_000_000)
 
 // The time was the square of the number of spaces: the entry of a Bundle may have millions, and half a million took two
 // minutes.
-t.test('an entity tag after millions of spaces is read or refused', async t => {
+t.test('an entity tag after millions of spaces is read or rejected', async t => {
   t.strictSame(parseVersions(`"1"${spaces},${spaces}W/"2"`, 'If-Match'), ['1', '2'])
   t.throws(() => parseVersions(`"1"${spaces}x`, 'If-Match'), { code: 'BAD_REQUEST' })
   const patient = { resourceType: 'Patient', id: '1' }
@@ -170,8 +170,8 @@ t.test('an entity tag after millions of spaces is read or refused', async t => {
   t.match(entries, [{ failure: { code: 'BAD_REQUEST' } }, { failure: { code: 'BAD_REQUEST' } }])
 })
 
-// Node answered 417 by itself: no envelope, no request id, no line in the log, and nobody was asked for a key.
-t.test('an expectation that nobody knows is passed over, and the request goes its way', async t => {
+// Node responded 417 by itself: no envelope, no request id, no log line, and no key was required.
+t.test('an unknown expectation is ignored, and the request is processed', async t => {
   const { url, createKey } = await startGateway(t)
   const { secret } = await createKey()
   const get = async (path: string, ...headers: readonly string[]) => {
@@ -196,9 +196,9 @@ t.test('an expectation that nobody knows is passed over, and the request goes it
   t.match(await get('/v1/patients', `x-api-key: ${secret}`), { status: 200, body: { data: { total: 0 } } })
 })
 
-// What was refused before a route was known got the envelope, which no FHIR client reads.
+// A request that was rejected before its route was known got the envelope, which no FHIR client reads.
 t.test(
-  'whatever is refused below /v1/fhir is refused with an OperationOutcome, and elsewhere with the envelope',
+  'every rejection below /v1/fhir is an OperationOutcome, and elsewhere the envelope',
   async t => {
     const { url } = await startGateway(t)
     for (const [line, isFhir] of [
@@ -225,9 +225,9 @@ t.test(
   }
 )
 
-// Where no key is needed, another method was answered as if the path were unknown, its media type wrong or a key
+// Where no key is needed, another method was rejected as if the path were unknown, its media type wrong or a key
 // missing.
-t.test('a path that needs no key tells which methods it has, whatever the request holds', async t => {
+t.test('another method on a path that needs no key gets 405 with Allow, whatever the request holds', async t => {
   const { url } = await startGateway(t)
   const sendRequest = async (method: string, path: string, ...more: string[]) =>
     parseResponses(
@@ -260,7 +260,7 @@ t.test('a path that needs no key tells which methods it has, whatever the reques
   }
 })
 
-t.test('the methods that raw FHIR allows have HEAD among them wherever it is answered', async t => {
+t.test('Allow in raw FHIR names HEAD wherever it is served', async t => {
   const gateway = await startGateway(t)
   const { secret } = await gateway.createKey()
   const allowOf = async (method: 'PUT' | 'POST' | 'DELETE', path: string) =>
@@ -270,7 +270,7 @@ t.test('the methods that raw FHIR allows have HEAD among them wherever it is ans
   t.equal(await allowOf('PUT', '$export'), 'GET, POST', 'which a HEAD would begin')
 })
 
-t.test('a body of another media type is told which ones are taken', async t => {
+t.test('a body of another media type is rejected with the accepted ones', async t => {
   const { createKey, inject } = await startGateway(t)
   const { secret } = await createKey()
   for (const [method, url, types] of [

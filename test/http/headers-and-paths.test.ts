@@ -2,7 +2,7 @@ import t from 'tap'
 import type { Test } from 'tap'
 import { startGateway } from '../harness/gateway.js'
 
-/** A gateway before the sandbox with one patient, and what sends GET requests to it. */
+/** A gateway in front of the sandbox with one patient, and a function that sends GET requests to it. */
 async function withPatient (t: Test) {
   const { inject, createKey } = await startGateway(t)
   const { secret } = await createKey()
@@ -18,7 +18,7 @@ async function withPatient (t: Test) {
   return { id, get, inject, secret }
 }
 
-t.test('a date or entity tag of a read that cannot be read is ignored, and one that can is obeyed', async t => {
+t.test('an unreadable date or entity tag of a read is ignored, and a readable one is obeyed', async t => {
   const { id, get } = await withPatient(t)
   const later = new Date(Date.now() + 86_400_000)
   const getStatus = async (headers: Record<string, string>) => (await get(`/v1/fhir/Patient/${id}`, headers)).statusCode
@@ -115,7 +115,7 @@ t.test('a search takes as many ids as a page has records', async t => {
   t.equal((await get(`/v1/patients?name=${'x'.repeat(2_001)}`)).statusCode, 400)
 })
 
-t.test('OPTIONS needs no key, names the methods of a path and invites no browser', async t => {
+t.test('OPTIONS needs no key, names the methods of a path and allows no other origin', async t => {
   const { inject } = await startGateway(t)
   const origin = {
     origin: 'https://app.example',
@@ -145,7 +145,7 @@ t.test('OPTIONS needs no key, names the methods of a path and invites no browser
   t.equal((await inject({ method: 'GET', url: '/v1/fhir/Patient' })).statusCode, 401)
 })
 
-t.test('a value that begins with a space is refused with what to do about a plus sign', async t => {
+t.test('a value that begins with a space is rejected with how to encode a plus sign', async t => {
   const { get } = await withPatient(t)
   for (const url of [
     '/v1/patients?phone=+15551234',
@@ -165,7 +165,7 @@ t.test('a value that begins with a space is refused with what to do about a plus
   t.equal((await get('/v1/patients?phone=%2B15551234')).json().data.total, 1)
 })
 
-t.test('a path with a slash too many says so', async t => {
+t.test('a path with one slash too many is rejected with that reason', async t => {
   const { id, get } = await withPatient(t)
   for (const url of [
     '/v1/patients/',
@@ -183,7 +183,7 @@ t.test('a path with a slash too many says so', async t => {
   t.notMatch((await get('/v1/nothing/')).body, /slash too many/)
 })
 
-t.test('a path that is spelled wrong is told the one that was meant, and none of its own words', async t => {
+t.test('for a misspelled path the message names the intended one, and none of its own words', async t => {
   const { id, get } = await withPatient(t)
   const fetchMessage = async (url: string) => {
     const response = await get(url)

@@ -8,7 +8,7 @@ import { HttpBackend } from '../../src/backends/http-backend.js'
 import { logCapabilities } from '../../src/bootstrap/capabilities.js'
 import { startTestSandbox } from '../harness/sandbox.js'
 
-/** A log whose next line can be waited for. */
+/** A log whose next line a test can await. */
 function createWatchedLog () {
   const lines: any[] = []
   const sink = new Writable({
@@ -27,7 +27,7 @@ function createWatchedLog () {
   }
 }
 
-/** What is logged about the datastore at a URL, until there is something. */
+/** Collects the log lines about the datastore at a URL, until there is one. */
 async function collectLogLines (baseUrl: string) {
   const { log, lines, line } = createWatchedLog()
   const backend = new HttpBackend({ name: 'live', baseUrl })
@@ -38,7 +38,7 @@ async function collectLogLines (baseUrl: string) {
   return lines
 }
 
-t.test('the log tells what a datastore says it can do, and warns of another version of FHIR', async t => {
+t.test('the log reports the capabilities of a datastore, and warns of another version of FHIR', async t => {
   const sandbox = await startTestSandbox(t)
   const newer = createServer((_, response) =>
     response
@@ -61,7 +61,7 @@ t.test('the log tells what a datastore says it can do, and warns of another vers
   }
 })
 
-t.test('a datastore that is down, or never answers, keeps nobody from ending', async t => {
+t.test('a datastore that is down, or never responds, does not delay closing', async t => {
   const silent = createServer(() => {}).listen(0, '127.0.0.1')
   await once(silent, 'listening')
   t.after(() => { silent.closeAllConnections(); silent.close() })
@@ -79,8 +79,8 @@ t.test('a datastore that is down, or never answers, keeps nobody from ending', a
   await Promise.all(backends.map(backend => backend.close()))
 })
 
-// The log said nothing, and /health only that it was degraded.
-t.test('the log says at the start which setting of a datastore is to be checked', async t => {
+// The log was silent, and /health only reported that it was degraded.
+t.test('the log names at the start the setting of a datastore that is to be checked', async t => {
   const web = createServer((_, response) => response.writeHead(200, { 'content-type': 'text/html' }).end('<p>Sign in')
   ).listen(0, '127.0.0.1')
   const locked = createServer((_, response) => response.writeHead(401).end()).listen(0, '127.0.0.1')

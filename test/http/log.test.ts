@@ -34,9 +34,9 @@ async function run (t: Test, log: number) {
   return { child, ended, getStatus }
 }
 
-// It tried to write the same line for ever, and answered nothing more.
+// It tried to write the same line for ever, and no longer responded.
 t.test(
-  'a gateway whose log is on a full disk answers as before, and ends when it is asked to',
+  'a gateway whose log is on a full disk responds as before, and ends on SIGTERM',
   { timeout: 600_000 },
   async t => {
     const log = openSync('/dev/full', 'w')
@@ -48,7 +48,7 @@ t.test(
   }
 )
 
-t.test('a log that has room again goes on, each line by itself, and says how many lines are missing', async t => {
+t.test('a log that has room again goes on, each line by itself, and reports how many lines are missing', async t => {
   const pipe = join(t.testdir(), 'pipe')
   execFileSync('mkfifo', [pipe])
   const fd = openSync(pipe, constants.O_RDWR | constants.O_NONBLOCK)
@@ -75,7 +75,7 @@ t.test('a log that has room again goes on, each line by itself, and says how man
   )
 })
 
-t.test('a log that nobody reads any more is passed over', async t => {
+t.test('a log whose reader is gone is ignored', async t => {
   const fd = openSync('/dev/null', 'r')
   t.teardown(() => closeSync(fd))
   const { write } = createLogDestination(fd, () => new Date(0))
@@ -84,8 +84,8 @@ t.test('a log that nobody reads any more is passed over', async t => {
 
 const [debug, info] = [20, 30]
 
-// A load balancer asks every second: nothing else could be found between its lines.
-t.test('a probe that succeeds is logged for those who debug, and all else for everybody', async t => {
+// A load balancer probes every second: no other line could be found between its lines.
+t.test('a successful probe is logged at debug level, and everything else at info', async t => {
   const { inject, logged } = await startGateway(t)
   const getLogLevel = async (method: 'GET' | 'HEAD' | 'POST', url: string) => {
     const before = logged().length

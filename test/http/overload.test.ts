@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { startGateway } from '../harness/gateway.js'
 
-/** A gateway with a bound that any process is beyond, once it is judged. */
+/** A gateway with a limit that any process exceeds, once it is measured. */
 async function startOverloaded (t: Test) {
   const gateway = await startGateway(t, {
     config: { overload: { eventLoopDelayMs: null, heapPercent: null, rssBytes: 134_217_728 } }
@@ -19,7 +19,7 @@ async function startOverloaded (t: Test) {
 }
 
 t.test(
-  'a process with too much to do refuses what needs a key in the form of its path, and says how it is',
+  'an overloaded process rejects requests with a key in the form of their path, and reports its load',
   async t => {
     const { sendRequest, logged, ballast } = await startOverloaded(t)
     t.ok(ballast.length)

@@ -17,7 +17,7 @@ import { startGateway } from '../harness/gateway.js'
 import { parseResponses } from '../harness/raw-http.js'
 import { waitUntil } from '../harness/until.js'
 
-t.test('a path below /v1 that no route has is authenticated before it is not found', async t => {
+t.test('an unknown path below /v1 is authenticated before it is not found', async t => {
   const { inject, createKey } = await startGateway(t)
   const { secret } = await createKey()
   for (const url of [
@@ -70,7 +70,7 @@ t.test('a method that a path does not have is 405 with those that it has', async
   t.equal((await sendRequest('PUT', '/v1/nothing')).statusCode, 404)
 })
 
-t.test('a key does what its scopes allow, on paths that are not there too', async t => {
+t.test('a key has the permissions of its scopes, on unknown paths too', async t => {
   const { inject, createKey } = await startGateway(t)
   const getStatus = async (scopes: ReadonlyArray<'read' | 'write' | '*'>, method: string, url: string) => {
     const { secret } = await createKey({ scopes })
@@ -93,7 +93,7 @@ t.test('a key does what its scopes allow, on paths that are not there too', asyn
   t.equal(await getStatus(['*'], 'GET', '/v1/patients'), 200)
 })
 
-t.test('a request that means another method than it has is refused, with a key and without', async t => {
+t.test('a request that overrides its method is rejected, with a key and without', async t => {
   const { inject, createKey } = await startGateway(t)
   const { secret } = await createKey()
   for (const name of ['X-HTTP-Method-Override', 'x-http-method', 'X-Method-Override']) {
@@ -110,7 +110,7 @@ t.test('a request that means another method than it has is refused, with a key a
   }
 })
 
-t.test('no answer invites a browser, and none that a key opens may be stored', async t => {
+t.test('no response allows another origin, and none that requires a key may be stored', async t => {
   const { inject, createKey } = await startGateway(t)
   const { secret } = await createKey()
   const origin = { origin: 'https://evil.example', 'access-control-request-method': 'GET' }
@@ -133,7 +133,7 @@ t.test('no answer invites a browser, and none that a key opens may be stored', a
   for (const { headers } of responses) t.equal(headers['cache-control'], 'no-store')
 })
 
-t.test('an answer comes as JSON or not at all', async t => {
+t.test('a response is JSON, or the request is rejected with 406', async t => {
   const { inject, createKey } = await startGateway(t)
   const { secret } = await createKey()
   const getStatus = async (accept: string) =>
@@ -154,7 +154,7 @@ t.test('an answer comes as JSON or not at all', async t => {
   }
 })
 
-t.test('the metadata need no key, and come bare for a client that would rather have FHIR', async t => {
+t.test('the metadata need no key, and are a bare resource for a client that prefers FHIR', async t => {
   const { inject } = await startGateway(t)
   const enveloped = await inject('/v1/metadata')
   t.match(enveloped.json(), {
@@ -175,7 +175,7 @@ t.test('the health has its status at the top as well', async t => {
   t.equal(body.status, body.data.status)
 })
 
-t.test('a failure has its request id at the top, and its message says which field is at fault without its value', async t => {
+t.test('a failure has its request id at the top, and its message names the wrong field without its value', async t => {
   const { inject, createKey } = await startGateway(t)
   const { secret } = await createKey()
   const postPatient = async (payload: object) => {
@@ -190,7 +190,7 @@ t.test('a failure has its request id at the top, and its message says which fiel
   t.notMatch(two.message, /secret/)
 })
 
-t.test('Authorization: Bearer opens simple records, raw FHIR and jobs as x-api-key does, and not the dashboard', async t => {
+t.test('Authorization: Bearer authenticates simple records, raw FHIR and jobs like x-api-key does, and not the dashboard', async t => {
   const { inject, createKey } = await startGateway(t)
   const { secret } = await createKey()
   const { secret: other } = await createKey()
@@ -255,7 +255,7 @@ t.test('the log names the route and the key, and holds no secret, id, name or qu
   ])
 })
 
-/** The pipeline around one route that does what the test says. */
+/** The pipeline around one route with the handler of the test. */
 async function startGatewayAround (
   t: Test,
   handler: (request: FastifyRequest, reply: FastifyReply) => unknown,
@@ -315,7 +315,7 @@ t.test('a route that logs its request shows neither its URL nor its key', async 
   t.notMatch(lines.join(''), 's3cret')
 })
 
-t.test('what goes wrong in a route is answered in the envelope, whatever it is', async t => {
+t.test('any error in a route is reported in the envelope', async t => {
   for (const thrown of [new Error('s3cret'), new Failure('BACKEND_TIMEOUT', { cause: new Error('s3cret') })]) {
     const { app } = await startGatewayAround(t, () => { throw thrown })
     const response = await app.inject('/v1/probe')
@@ -325,7 +325,7 @@ t.test('what goes wrong in a route is answered in the envelope, whatever it is',
   }
 })
 
-t.test('a request that comes on a busy connection while the gateway closes gets its answer too', async t => {
+t.test('a request on a busy connection while the gateway closes gets its response too', async t => {
   let release = () => {}
   const requested: string[] = []
   const { app } = await startGatewayAround(t, () => 1, {
@@ -362,7 +362,7 @@ t.test('a request that comes on a busy connection while the gateway closes gets 
 })
 
 t.test(
-  '/health/ready is 503 as long as anything stands against it, and from the moment at which the process is to end',
+  '/health/ready is 503 while any check fails, and from the moment at which the process is to end',
   async t => {
     let isBlocked = false
     const readiness = new Readiness()
@@ -385,7 +385,7 @@ t.test(
   }
 )
 
-t.test('/health is 200 as long as the process can answer, and degraded with any of its checks', async t => {
+t.test('/health is 200 as long as the process responds, and degraded with any of its checks', async t => {
   let time = 0
   let request = 0
   const checks = {
@@ -396,7 +396,7 @@ t.test('/health is 200 as long as the process can answer, and degraded with any 
   }
   const { app } = await startGatewayAround(t, () => 1, { checks, now: () => new Date(time), version: '1.2.3' })
   time = 90_000
-  // Answered at all, since the slow check never is.
+  // It responds although the slow check never does.
   const response = await app.inject('/health')
   t.equal(response.statusCode, 200)
   t.match(response.json().data, {
@@ -421,10 +421,10 @@ t.test('/health is 200 as long as the process can answer, and degraded with any 
 })
 
 t.test(
-  'the whole service is healthy on its sandboxes, and starts, says so and answers while a datastore is down',
+  'the whole service is healthy on its sandboxes, and starts, reports it and responds while a datastore is down',
   async t => {
     const { inject } = await startGateway(t)
-    // On a busy machine a second may be too short for an answer; it is asked again after some.
+    // On a busy machine the response may take longer than a second, so the check is repeated.
     const waitUntilTestIsOk = async (injectRequest: typeof inject) =>
       await waitUntil(async () => (await injectRequest('/health')).json().data.checks.testDatastore.status === 'ok')
     await waitUntilTestIsOk(inject)

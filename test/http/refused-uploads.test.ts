@@ -8,13 +8,13 @@ import { unlimitedPlans } from '../harness/client.js'
 import { startGateway } from '../harness/gateway.js'
 import { waitUntil } from '../harness/until.js'
 
-// Nobody read on after an upload was refused in its middle, so nobody saw that its client had left: the connection was
-// kept for 72 seconds. A client that sends all before it reads waited as long, and got no answer.
+// After an upload was rejected in its middle the rest was not read, so that a client that left was not noticed: the
+// connection stayed open for 72 seconds. A client that sends all before it reads waited as long, and got no response.
 
 const maxBytes = 2 ** 20
 const line = '{"lastName":"Byron"}\n'
 const plain = Buffer.from(line.repeat(Math.ceil(8 * maxBytes / line.length)))
-// Of random text, so that it stays long.
+// Of random text, so that it stays long when compressed.
 const zipped = gzipSync(Array.from({ length: 8 }, () => `${randomBytes(maxBytes / 2).toString('hex')}\n`).join(''))
 
 interface Upload { readonly body: Buffer, readonly encoding?: string }
@@ -45,7 +45,7 @@ function * splitChunks ({ body }: Upload): Generator<Buffer> {
 
 const chunked = 'transfer-encoding: chunked'
 
-/** Waits for the text that comes until something is in it. */
+/** Collects the text that arrives until it contains a pattern. */
 async function waitForText (socket: Socket, wanted: RegExp): Promise<string> {
   let text = ''
   socket.on('data', chunk => { text += chunk })
@@ -57,7 +57,7 @@ for (const [name, upload] of Object.entries<Upload>({
   plain: { body: plain },
   zipped: { body: zipped, encoding: 'gzip' }
 })) {
-  t.test(`${name}: the connection of a refused upload ends with its client`, async t => {
+  t.test(`${name}: the connection of a rejected upload closes with its client`, async t => {
     const { buildHead, open, countConnections } = await startUploads(t)
     const socket = open()
     socket.write(buildHead(chunked, upload.encoding))
@@ -68,7 +68,7 @@ for (const [name, upload] of Object.entries<Upload>({
   })
 
   t.test(
-    `${name}: a client that sends everything before it reads gets the answer, and its connection serves the next request`,
+    `${name}: a client that sends everything before it reads gets the response, and its connection serves the next request`,
     async t => {
       const { buildHead, open } = await startUploads(t)
       const socket = open().pause()
@@ -84,7 +84,7 @@ for (const [name, upload] of Object.entries<Upload>({
   )
 }
 
-t.test('a client that has its answer, and then neither sends the rest nor leaves, is cut off', async t => {
+t.test('a client that has its response, and then neither sends the rest nor closes, is cut off', async t => {
   const app = fastify()
   t.after(() => app.close())
   app.addHook('onRequest', async (request, reply) => drainRequestBody(request, reply, 100))

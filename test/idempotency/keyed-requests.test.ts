@@ -44,7 +44,9 @@ function openStore (t: Test, prepare: (file: string) => void = () => {}) {
       requests.close()
       requests = open()
     },
-    /** From now on SQLite refuses to write such rows, as it does on a full disk; returns what lets it write again. */
+    /**
+     * From now on SQLite refuses to write such rows, as on a full disk; returns a function that lets it write again.
+     */
     refuse: (what: 'INSERT' | 'UPDATE') => {
       const execute = (sql: string) => {
         const database = new Database(file)
@@ -67,7 +69,7 @@ function openStore (t: Test, prepare: (file: string) => void = () => {}) {
   }
 }
 
-t.test('a file of an earlier version keeps its requests, and a later one is refused', async t => {
+t.test('a file of an earlier version keeps its requests, and a later one is rejected', async t => {
   const columns = `name TEXT PRIMARY KEY, fingerprint TEXT NOT NULL, first_seen_at INTEGER NOT NULL,
     intent_version TEXT, intent_content TEXT, result_id TEXT, result_version TEXT`
   for (const more of ['', ', result_warnings TEXT']) {
@@ -94,7 +96,7 @@ t.test('a file of an earlier version keeps its requests, and a later one is refu
   t.throws(() => openStore(t, writeLaterVersion), { name: 'SchemaVersionError', message: /version 99/ })
 })
 
-t.test('what was found out about a request outlasts the process', async t => {
+t.test('the recorded state of a request survives the process', async t => {
   const { claimed, reopen } = openStore(t)
   await claimed(async claim => {
     t.strictSame([claim.result, claim.intent], [undefined, undefined])
@@ -121,7 +123,7 @@ t.test('what was found out about a request outlasts the process', async t => {
   await claimed(claim => t.strictSame(claim.result, { id: '8' }), { key: 'unversioned' })
 })
 
-t.test('a claim is let go of however the work ends', async t => {
+t.test('a claim is released however the work ends', async t => {
   const { claimed } = openStore(t)
   await t.rejects(claimed(() => { throw new Error('broken') }), { message: 'broken' })
   await claimed(async () => {
@@ -133,7 +135,7 @@ t.test('a claim is let go of however the work ends', async t => {
   await claimed(() => t.pass('again'))
 })
 
-t.test('a request is forgotten after 24 hours, and expired ones do not pile up', async t => {
+t.test('a request is forgotten after 24 hours, and expired ones do not accumulate', async t => {
   const { clock, claimed, rows, reopen } = openStore(t)
   for (let number = 0; number < 50; number++) {
     await claimed(claim => claim.finish({ id: '1' }), { key: `old-${number}` })
@@ -161,7 +163,7 @@ t.test('neither a key nor anything of a record is stored', async t => {
   await claimed(claim => t.not(claim.digestOf({ a: 1 }), digest('content', 'guess', { a: 1 })), { key: 'another' })
 })
 
-t.test('two requests are one when all that decides what is done is equal', async t => {
+t.test('two requests are equal when everything that determines their effect is equal', async t => {
   const hasSameFingerprint = (changes: Partial<IdempotentRequest>): boolean =>
     computeFingerprint({ ...request, ...changes }) === computeFingerprint(request)
   t.ok(hasSameFingerprint({ body: { lastName: 'Byron-secret' } }))
@@ -211,7 +213,7 @@ t.test('a key is one header', async t => {
 const roundTripJson = (value: unknown): unknown => JSON.parse(JSON.stringify(value))
 
 t.test(
-  'while nothing can be noted down nothing is done, in words that say so, and what was done is answered',
+  'while nothing can be recorded nothing is done and the message says so, and a finished request still gets its response',
   async t => {
     const { claimed, refuse } = openStore(t)
     const nothing = { code: 'BACKEND_UNAVAILABLE', message: /^Nothing was done/, headers: { 'retry-after': '5' } }

@@ -36,7 +36,7 @@ async function openStores (t: Test) {
   return { redis, first: storeOf(), other: storeOf() }
 }
 
-t.test('a request is claimed for as long as it is performed', async t => {
+t.test('a request stays claimed for as long as it is performed', async t => {
   const { first, other } = await openStores(t)
   await first.perform(async () => {
     const startedAt = performance.now()
@@ -69,7 +69,7 @@ t.test('a gateway that was halted for long writes no change any more, since anot
     t.strictSame([intent, result], [{ version: '3', content: 'mine' }, undefined]))
 })
 
-t.test('neither a key nor anything of a record is in Redis, and nothing stays there for good', async t => {
+t.test('neither a key nor anything of a record is in Redis, and nothing stays there for ever', async t => {
   const { redis, first } = await openStores(t)
   await first.perform(async claim => {
     await claim.intend({ version: '1', content: claim.digestOf(request.body) })

@@ -11,7 +11,7 @@ interface Parts {
   readonly test: FhirServer
 }
 
-/** Real cursors of everybody and everything, and what becomes of them when somebody meddles. */
+/** Real cursors of both tenants and of all kinds, and tampered copies of them. */
 export async function collectCursors ({ gateway, keys, names, test }: Parts): Promise<Names> {
   const fetchNextCursor = async (who: string, path: string): Promise<string> => {
     const response = await gateway.inject({ method: 'GET', url: `/v1/${path}`, headers: { 'x-api-key': keys[who]! } })
@@ -46,7 +46,7 @@ export async function collectCursors ({ gateway, keys, names, test }: Parts): Pr
   }
 }
 
-/** The server's own token for the next page of the other's records: whoever has it may read on. */
+/** The server's own token for the next page of the other tenant's records, with which any caller may read on. */
 async function fetchPageToken (server: FhirServer, tenantId: string): Promise<string> {
   const { body } = await server.send(
     'GET',

@@ -3,7 +3,9 @@ import type { Attack } from './attacks/attack.js'
 import type { Call, Outcome } from './attack-sender.js'
 import { publicUrl, type AttackWorld } from './attack-world.js'
 
-/** What a datastore says of itself, and where it is; names as words of their own, since a cursor has any letters. */
+/**
+ * Texts by which a datastore shows what and where it is; names as words of their own, since a cursor has any letters.
+ */
 const insides =
   /\bHAPI\b|hapi-?fhir|\bJetty\b|ca\.uhn|java\.|org\.h2|Hibernate|_getpages=|SQLITE|\bat \S+ \(\S+:\d+:\d+\)|node_modules/
 
@@ -46,7 +48,7 @@ const callHeaders = new Set([
   'x-request-id'
 ])
 
-/** What is wrong with the answer to one request; empty when nothing is. */
+/** The problems with the response to one request; empty when there are none. */
 export function findProblems (world: AttackWorld, attack: Attack, outcome: Outcome): string[] {
   const fullText = `${outcome.status}\n${JSON.stringify(outcome.headers)}\n${outcome.text}`
   const readings = [fullText, unescapeJson(fullText), decodePercent(fullText)]
@@ -78,8 +80,8 @@ export function findProblems (world: AttackWorld, attack: Attack, outcome: Outco
 }
 
 /**
- * What the sender itself named is no secret to it; that it is not confirmed either, the comparison with an unknown name
- * shows.
+ * A name that the sender sent is no secret to it; the comparison with an unknown name shows that it is not confirmed
+ * either.
  */
 function selectSecrets ({ secrets, names }: AttackWorld, { as }: Attack, { sent }: Outcome): readonly string[] {
   if (as === 'victim') return []
@@ -93,7 +95,7 @@ function selectSecrets ({ secrets, names }: AttackWorld, { as }: Attack, { sent 
 }
 
 /**
- * What is wrong with a request to the datastore: every search has the sender's tag, and no header is the sender's own.
+ * The problems with a request to the datastore: every search has the sender's tag, and no header is the sender's own.
  */
 function checkCall ({ names }: AttackWorld, { as }: Attack, { method, path, headers, body }: Call): string[] {
   const tag = `_tag=${tenantSystem}|${as === 'victim' ? names.theirTenant : names.ownTenant}`
@@ -115,7 +117,7 @@ function checkCall ({ names }: AttackWorld, { as }: Attack, { method, path, head
   ]
 }
 
-/** An answer without what differs from request to request; `variant` is what the sender named. */
+/** A response without what differs from request to request; `variant` is the name that the sender used. */
 export function formatComparable ({ status, headers, text, calls }: Outcome, variant: string): string {
   // What was made has an id and a time of its own.
   if (status === 201 || text.includes('"status":"201 ')) return `${calls.length} calls [${status}]`

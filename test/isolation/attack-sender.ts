@@ -12,7 +12,7 @@ export interface Call {
   readonly body: string
 }
 
-/** What came of a request, as its sender sees it, and what the gateway asked of its datastore for it. */
+/** The outcome of a request as its sender sees it, and the requests that the gateway sent to its datastore for it. */
 export interface Outcome {
   /** The bytes that were sent. */
   readonly sent: string
@@ -66,14 +66,14 @@ interface Created {
   }
 }
 
-/** Runs something and tells which requests this process's HTTP client made meanwhile. */
+/** Runs `work` and reports the requests that this process's HTTP client sent meanwhile. */
 export async function watchCalls<T> (
   work: () => Promise<T>
 ): Promise<{ readonly result: T; readonly calls: readonly Call[] }> {
   const calls: Call[] = []
   const note = (message: unknown): void => {
     const { method, path, headers, body } = (message as Created).request
-    // The gateway looks after its datastores by itself, and asks now and then what they can do, whatever is sent to it.
+    // The gateway probes its datastores by itself now and then, whatever is sent to it.
     if (path.endsWith(`/${probePath}`) || path.endsWith('/metadata')) return
     calls.push({
       method,

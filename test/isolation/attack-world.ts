@@ -24,14 +24,14 @@ export interface AttackWorld {
   readonly gateway: TestGateway
   readonly names: Names
   readonly keys: Readonly<Record<string, string | undefined>>
-  /** What no answer to the attacker may hold. */
+  /** Texts that no response to the attacker may contain. */
   readonly secrets: readonly string[]
   readonly test: FhirServer
   /** Records that no request of the attacker's may change, as `Type/id`. */
   readonly untouchable: readonly string[]
 }
 
-/** Ids and marks have one length each, so that answers about them can be compared byte for byte. */
+/** Ids and marks have one length each, so that responses with them can be compared byte for byte. */
 const newId = (): string => `x${randomBytes(15).toString('hex')}`
 const newMark = (): string => `Mk${randomBytes(12).toString('hex')}`
 
@@ -130,7 +130,7 @@ const secretNames = [
   'intruder'
 ]
 
-/** What is where, before anything is sent. */
+/** The records to store before anything is sent. */
 class Plot {
   readonly untouchable: string[] = []
   constructor (
@@ -224,8 +224,8 @@ async function sendTransaction (server: FhirServer, method: 'PUT' | 'DELETE', re
 }
 
 /**
- * The gateway has seen the attacker's records before, as in any real minute; else the first answer costs it a look more
- * than the next.
+ * The gateway has seen the attacker's records before, as in any real minute; else the first response costs it one
+ * look-up more than the next.
  */
 async function remember (
   gateway: TestGateway,

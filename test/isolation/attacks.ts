@@ -16,8 +16,8 @@ export async function startAttackWorld (t: Pick<Test, 'after'>, stores: Stores):
 }
 
 /**
- * Sends every attack of the table and demands of each answer, of the log and of the datastore that nothing of another's
- * shows or changes.
+ * Sends every attack of the table, and requires that no response, log line or record of the datastore shows or changes
+ * anything of another tenant.
  */
 export async function attackAll (t: Test, stores: Stores, sections = attacks): Promise<void> {
   const world = await startAttackWorld(t, stores)

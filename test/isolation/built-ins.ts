@@ -7,7 +7,7 @@ const prototypes = {
   Function: Function.prototype
 }
 
-/** Every name that an object, a list, a text, a number or a boolean has without anybody having given it one. */
+/** Every property name that an object, a list, a text, a number or a boolean inherits. */
 export const inheritedNames: readonly string[] = [
   ...new Set(Object.values(prototypes).flatMap(prototype => Object.getOwnPropertyNames(prototype)))
 ]

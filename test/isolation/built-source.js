@@ -14,7 +14,7 @@ const compilerOptions = { ...options, module: ts.ModuleKind.ESNext, sourceMap: f
 export const toSourcePath = file => join(root, 'src', file.replace(/\.js$/, '.ts'))
 
 /**
- * The text of a file of the program as it is built.
+ * The text of a source file of the program after the build.
  * @param {string} file below `src`, as a patch names it
  */
 export function buildSource (file) {

@@ -16,7 +16,7 @@ import { makeWorld, type World } from '../resources/fixture.js'
 /** The FHIR servers of test and live keys. */
 export interface Servers { readonly testUrl: string, readonly liveUrl: string }
 
-/** Records that are not the caller's, each kind to be answered as those that never were. */
+/** Records that are not the caller's: each kind must get the same response as an unknown id. */
 interface Strangers {
   readonly unknown: World
   readonly foreign: World
@@ -34,7 +34,7 @@ interface ProbeContext {
   readonly strangers: Strangers
 }
 
-/** Routes that no record stands behind. */
+/** Routes without records. */
 const openRoutes = [
   '/docs',
   '/health',
@@ -54,8 +54,8 @@ const openRoutes = [
 const rawRoutes = ['/v1/fhir', '/v1/fhir*']
 
 /**
- * The probe "another tenant's id" for every route of the running gateway: it must be answered like one that never was,
- * and change nothing.
+ * The probe "another tenant's id" for every route of the running gateway: the response must be that for an unknown id,
+ * and nothing may change.
  */
 export async function probeForeignIds (t: Test, { testUrl, liveUrl }: Servers): Promise<void> {
   t.setTimeout(600_000)
@@ -112,13 +112,13 @@ async function probeResource (
     )
   const before = await listVersions()
   await t.test('reading, changing and deleting', t => probeRecords(t, mapping, context))
-  await t.test('references in what is created and changed', t => probeReferences(t, mapping, { context, records }))
+  await t.test('references in creates and updates', t => probeReferences(t, mapping, { context, records }))
   await t.test('filters', t => probeFilters(t, mapping, context))
   await t.test('cursors', t => probeCursors(t, mapping, context))
   t.strictSame(await listVersions(), before, 'nothing was written')
 }
 
-/** Sends the same request about each kind of stranger, and demands one answer for all. */
+/** Sends the same request about each kind of stranger, and requires the same response for all. */
 async function requireAlike (
   t: Test,
   title: string,
@@ -132,7 +132,7 @@ async function requireAlike (
   return unknown!
 }
 
-/** An answer without what differs from request to request: its id and times. */
+/** A response without what differs from request to request: its id and times. */
 export function toComparable ({ status, headers, body }: ClientResponse): unknown {
   const { 'x-request-id': _, 'x-timestamp': __, date: ___, ...others } = headers
   return {
@@ -219,7 +219,7 @@ function pickDefinitions (mapping: Mapping, body: Body, world: World): Body {
   }))
 }
 
-/** The fields that an answer names, whatever is named in them. */
+/** The fields that the issues of a response name. */
 const listNamedFields = ({ body }: ClientResponse): string[] =>
   [
     ...new Set<string>(

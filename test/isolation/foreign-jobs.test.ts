@@ -1,4 +1,4 @@
 import t from 'tap'
 import { probeForeignJobs } from './foreign-jobs.js'
 
-t.test('another tenant\'s job, and that of the other mode, is answered as one that never was', t => probeForeignJobs(t))
+t.test('a job of another tenant or of the other mode gets the same response as an unknown one', t => probeForeignJobs(t))

@@ -29,7 +29,7 @@ const requests: ReadonlyArray<readonly [method: string, path: string, headers?: 
 /** The same of raw FHIR, as clients of the Bulk Data Access specification send them. */
 const fhirRequests = ['GET', 'HEAD', 'DELETE'].flatMap(method => [[method, ''], [method, '?x=1']] as const)
 
-/** The routes of jobs, as they are probed here. */
+/** The routes of jobs that are probed here. */
 export const probedJobRoutes = [
   '/v1/bulk/jobs',
   '/v1/bulk/jobs/:id',
@@ -40,8 +40,8 @@ export const probedJobRoutes = [
 ]
 
 /**
- * The probe "another tenant's job" for every route that names one: it must be answered like one that never was, and go
- * on undisturbed.
+ * The probe "another tenant's job" for every route that names one: the response must be that for an unknown job, and
+ * the job goes on undisturbed.
  */
 export async function probeForeignJobs (t: Test): Promise<void> {
   const gateway = await startGateway(t, { plans: unlimitedPlans })

@@ -55,8 +55,8 @@ const simple: readonly string[] = [
 ]
 
 /**
- * Every way of reading answers an organization with matches that are not its alone, because they carry another tag as
- * well, to the byte as one without them.
+ * Every kind of read gives an organization the same response, byte for byte, with matches that carry another tenant's
+ * tag as well as without them.
  */
 export async function compareForeignMatches (t: Test, url: string): Promise<void> {
   const gateway = await startGateway(t, {

@@ -1,5 +1,5 @@
 import t from 'tap'
 import { probeForeignSubscriptions } from './foreign-subscriptions.js'
 
-t.test("another tenant's subscription, and that of the other mode, is answered as one that never was", t =>
+t.test('a subscription of another tenant or of the other mode gets the same response as an unknown one', t =>
   probeForeignSubscriptions(t))

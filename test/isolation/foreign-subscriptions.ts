@@ -19,7 +19,7 @@ const subscription = (fhirBase: string, rest: object = {}) => ({
   ...rest
 })
 
-/** The routes of subscriptions, as they are probed here. */
+/** The routes of subscriptions that are probed here. */
 export const probedSubscriptionRoutes = ['/v1/fhir/Subscription', '/v1/fhir/Subscription*']
 
 /** Every path below which a subscription is named, as a request of it. */
@@ -46,8 +46,8 @@ const listRequests = (fhirBase: string): ReadonlyArray<readonly [method: string,
 ]
 
 /**
- * The probe "another tenant's subscription" for every path that names one: it must be answered like one that never was,
- * and change nothing.
+ * The probe "another tenant's subscription" for every path that names one: the response must be that for an unknown
+ * subscription, and nothing may change.
  */
 export async function probeForeignSubscriptions (t: Test): Promise<void> {
   const gateway = await startGateway(t, { plans: unlimitedPlans, config: { events: { enabled: true } } })

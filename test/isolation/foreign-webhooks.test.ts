@@ -1,5 +1,5 @@
 import t from 'tap'
 import { probeForeignWebhooks } from './foreign-webhooks.js'
 
-t.test("another tenant's webhook, and that of the other mode, is answered as one that never was", t =>
+t.test('a webhook of another tenant or of the other mode gets the same response as an unknown one', t =>
   probeForeignWebhooks(t))

@@ -22,7 +22,7 @@ const requests: ReadonlyArray<readonly [method: string, path: string, body?: unk
   ['GET', '/deliveries?cursor=x']
 ]
 
-/** The routes of webhooks, as they are probed here. */
+/** The routes of webhooks that are probed here. */
 export const probedWebhookRoutes = [
   '/v1/webhooks',
   '/v1/webhooks/:id',
@@ -30,8 +30,8 @@ export const probedWebhookRoutes = [
 ]
 
 /**
- * The probe "another tenant's webhook" for every route that names one: it must be answered like one that never was, and
- * change nothing.
+ * The probe "another tenant's webhook" for every route that names one: the response must be that for an unknown
+ * webhook, and nothing may change.
  */
 export async function probeForeignWebhooks (t: Test): Promise<void> {
   const gateway = await startGateway(t, { plans: unlimitedPlans })

@@ -1,4 +1,4 @@
-/** A resource group as the model knows it: one text that its owner marks, and what it refers to. */
+/** A resource group as the model knows it: one text with its owner's mark, and its references. */
 export interface Group {
   readonly path: string
   readonly type: string
@@ -7,7 +7,7 @@ export interface Group {
   /** A filter that finds the record by its text. */
   readonly filter: string
   readonly references: Readonly<Record<string, { readonly to: string, readonly required?: boolean }>>
-  /** What it needs beside these. */
+  /** The other fields that it needs. */
   readonly others: Readonly<Record<string, unknown>>
 }
 
@@ -78,7 +78,7 @@ export class Records {
     return this.all.filter(record => record.group === group && !record.isDeleted)
   }
 
-  /** The record as it is now, when it is this owner's and not deleted. */
+  /** The current record, when it is this owner's and not deleted; undefined otherwise. */
   get (record: Known): Known | undefined {
     const own = this.#known.get(toPath(record))
     return own?.isDeleted ? undefined : own

@@ -39,7 +39,7 @@ async function run () {
   const left = controls.filter(({ on }) => on === 'hapi' && hapi === undefined).length
   if (chosen.length === 0) throw new Error('no control was chosen')
   const limit = pLimit(mutantsAtOnce)
-  // What stands as it is must pass, or to be found says nothing.
+  // The unchanged program must pass, or a finding says nothing.
   const healthy = only === undefined ? [{ control: '(nothing switched off)', patches: [], sections: [] }] : []
   // Before any run, so that a text that has moved is found at once.
   const prepared = [...healthy, ...chosen].map(control => ({ control, texts: switchOff(control) }))

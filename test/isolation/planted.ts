@@ -7,7 +7,7 @@ export interface Planting {
   /** Stands in every text of the record, so that a leak is recognised wherever it shows. */
   readonly mark: string
   readonly tags: ReadonlyArray<{ readonly system: string, readonly code: string }>
-  /** Stands in the record and in no request, so that nobody could have stored it elsewhere. */
+  /** Occurs in the record and in no request, so that no other record can contain it. */
   readonly hidden?: string
 }
 

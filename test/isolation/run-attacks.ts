@@ -4,12 +4,12 @@ import { findProblems, formatComparable } from './attack-judge.js'
 import { sendAttack, type Outcome } from './attack-sender.js'
 import type { AttackWorld } from './attack-world.js'
 
-/** A row of the table and what went wrong when it was sent; nothing, it is hoped. */
+/** A row of the table and the problems of its requests; empty when there are none. */
 export interface Finding { readonly attack: Attack, readonly problems: readonly string[] }
 
 let sentSoFar = 0
 
-/** Sends every variant of a row and compares the answers with what they must be, and with each other. */
+/** Sends every variant of a row and compares the responses with the expected ones, and with each other. */
 export async function runAttack (world: AttackWorld, attack: Attack): Promise<Finding> {
   if (attack.on !== undefined && attack.on !== world.kind) return { attack, problems: [] }
   const outcomes: Array<{ readonly variant: string, readonly outcome: Outcome, readonly id: string }> = []
@@ -34,7 +34,7 @@ export async function runAttack (world: AttackWorld, attack: Attack): Promise<Fi
 const describeVariant = ({ names }: AttackWorld, variant: string): string =>
   variant === '' ? '' : `${Object.entries(names).find(([, value]) => value === variant)?.[0]}: `
 
-/** The log names nobody's records and no other tenant; an incident stands in it only where the row says so. */
+/** The log names no record and no other tenant; it has an incident only where the row says so. */
 function checkLog (
   { gateway, names, secrets }: AttackWorld,
   { as, incident }: Attack,

@@ -35,11 +35,11 @@ t.test('no organization can count by a canonical URL what others have', async t 
   t.same(await searchAll(), before)
 })
 
-// HAPI looks up what a canonical names among the records of all organizations, and tells what it demands.
-t.test('what another organization asks in a questionnaire or measures is not told by $validate', async t => {
+// HAPI looks up the target of a canonical among the records of all organizations, and reports its requirements.
+t.test("$validate discloses nothing of another organization's questionnaires or measures", async t => {
   const gateway = await startGateway(t, { fhirUrl: requireRealBackend().url })
   const [client, other] = [await createGatewayClient(gateway), await createGatewayClient(gateway)]
-  const [theirs, nobodys] = [randomUUID(), randomUUID()]
+  const [theirs, unused] = [randomUUID(), randomUUID()]
   const url = (name: string) => `http://forms.example/${name}`
   const definitions = [
     {
@@ -103,19 +103,19 @@ t.test('what another organization asks in a questionnaire or measures is not tol
   ]
   for (const [at, resource] of buildResources(theirs).entries()) {
     const [response, unknown] = await Promise.all(
-      [resource, buildResources(nobodys)[at]!].map(body => client.send('POST', `fhir/${body.resourceType}/$validate`, body))
+      [resource, buildResources(unused)[at]!].map(body => client.send('POST', `fhir/${body.resourceType}/$validate`, body))
     )
     t.equal(response!.status, 200)
     t.notMatch(response!.text, /their-|urn:uuid/)
     t.equal(
       response!.text.replaceAll(theirs, ''),
-      unknown!.text.replaceAll(nobodys, ''),
-      `${resource.resourceType} as by one that nobody has`
+      unknown!.text.replaceAll(unused, ''),
+      `${resource.resourceType} as by an unknown one`
     )
   }
 })
 
-// HAPI keeps what a tag says beside its system and code once, for all records that have the code.
+// HAPI stores the other members of a tag once, for all records with its system and code.
 t.test('what one organization says in a tag or label is not shown to another that uses the same code', async t => {
   const gateway = await startGateway(t, { fhirUrl: requireRealBackend().url })
   const [client, other] = [await createGatewayClient(gateway), await createGatewayClient(gateway)]
@@ -163,7 +163,7 @@ t.test('a label without a system, which HAPI would take for one of another organ
   t.match(body.issue[0], { diagnostics: 'Each label in meta.security needs a system.' })
 })
 
-t.test('a tag without a system whose code is another organization\'s id makes a record nobody else\'s', async t => {
+t.test("a tag without a system whose code is another organization's id gives the record to no other organization", async t => {
   const { url } = requireRealBackend()
   const gateway = await startGateway(t, { fhirUrl: url })
   const [client, other] = [await createGatewayClient(gateway), await createGatewayClient(gateway)]

@@ -7,14 +7,14 @@ import { startGateway } from '../harness/gateway.js'
 import type { Servers } from './foreign-ids.js'
 import { groups, toPath, Records, type Group, type Known } from './model.js'
 
-/** How long to look, at least, and where. */
+/** The minimum duration of the run, and its seed. */
 interface Effort { readonly seconds: number, readonly seed: number }
 
-/** Worlds of two organizations that are lived in at the same time on the same servers. */
+/** Worlds of two organizations that run at the same time on the same servers. */
 const worldsAtOnce = 4
 const stepsOfAWorld = 100
 
-/** One of those who act: an organization with its keys of one mode. */
+/** An actor: an organization with its keys of one mode. */
 interface Actor {
   readonly client: Client
   readonly server: FhirServer
@@ -31,7 +31,7 @@ interface World {
 
 const kinds = ['create', 'create', 'create', 'read', 'write', 'refer', 'delete', 'find', 'page', 'include'] as const
 
-/** One thing that somebody does; the numbers choose among everything that anybody has seen. */
+/** One action of an actor; the numbers choose among all that the actors have seen. */
 interface Step {
   readonly kind: (typeof kinds)[number]
   readonly who: number
@@ -51,9 +51,9 @@ const step: fc.Arbitrary<Step> = fc.record({
 })
 
 /**
- * Two organizations, each with keys of both modes, act at random with ids and cursors of anybody. Each answer must be
- * what the model of the actor's own records says and hold nothing of anybody else, and after each step a part of
- * somebody's state is compared with its model. In the end the servers hold what the models hold, each record with its
+ * Two organizations, each with keys of both modes, act at random with each other's ids and cursors. Each response must
+ * be what the model of the actor's own records says and contain nothing of another actor, and after each step a part of
+ * one actor's state is compared with its model. In the end the servers hold what the models hold, each record with its
  * one tag.
  */
 export async function actAtRandom (
@@ -67,7 +67,7 @@ export async function actAtRandom (
   })
   const until = performance.now() + seconds * 1000
   let taken = 0
-  // However slow the machine is, a world is lived through.
+  // However slow the machine is, one world is run.
   const isOver = () => taken > stepsOfAWorld && performance.now() > until
   const runSteps = async (steps: readonly Step[]) => {
     const actors = (await Promise.all([0, 1].map(() => createActors()))).flat()
@@ -129,7 +129,7 @@ interface Act {
   readonly other: Known | undefined
 }
 
-/** A new record whose references lead to anything that anybody has seen. */
+/** Creates a record whose references lead to any records that an actor has seen. */
 async function create (act: Act, group: Group, known: readonly Known[], more: number): Promise<void> {
   const { actor } = act
   const references = Object.fromEntries(Object.entries(group.references).flatMap(([field, { to, required }], i) => {
@@ -191,7 +191,7 @@ async function write (act: Act, chosen: Known): Promise<void> {
   if (own !== undefined && !isStale) act.actor.records.change(own, { [group.text]: text }, data.versionId)
 }
 
-/** Leads a reference of a record to anything that anybody has seen. */
+/** Leads a reference of a record to any record that an actor has seen. */
 async function refer (act: Act, chosen: Known): Promise<void> {
   const [field, { to, required } = { to: '', required: true }] =
     Object.entries(chosen.group.references)[act.variant] ?? []
@@ -226,7 +226,7 @@ async function remove (act: Act, chosen: Known): Promise<void> {
   records.remove(chosen)
 }
 
-/** Searches by everybody's text, by an id and by a reference of anybody. */
+/** Searches by the text of all actors, by an id and by a reference of any of them. */
 async function find (act: Act, group: Group, chosen: Known | undefined): Promise<void> {
   const { world, actor, variant } = act
   const own = actor.records.listByGroup(group)
@@ -267,7 +267,7 @@ async function followCursor (act: Act, pick: number): Promise<void> {
   requireEqual(strangers, [], 'strangers on a page')
 }
 
-/** Sends a request, and refuses another status and an answer that holds anything of anybody else anywhere. */
+/** Sends a request, and fails on another status and on a response that contains anything of another actor. */
 async function send (
   { world, actor }: Pick<Act, 'world' | 'actor'>,
   status: number,
@@ -310,7 +310,7 @@ async function compare (actor: Actor, group: Group, world: World): Promise<void>
 
 function requireSame (actual: any, { group, id, fields, version }: Known): void {
   const names = [group.text, ...Object.keys(group.references)]
-  // One value may be sent in place of a list; what is shown is a list.
+  // One value may be sent in place of a list; the response has a list.
   const pick = (of: any): unknown => names.map(name => name === group.text ? [of?.[name]].flat() : of?.[name])
   requireEqual([actual?.id, actual?.versionId, pick(actual)], [id, version, pick(fields)], `a record of ${group.path}`)
 }

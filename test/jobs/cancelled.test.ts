@@ -21,8 +21,8 @@ import { exportRequest, owner } from './job-fixtures.js'
 const buildPatients = (count: number) => Array.from({ length: count }, () => ({ resourceType: 'Patient', gender: 'female' }))
 const listInputs = (directory: string) => listDataFiles(directory).filter(({ name }) => /\/input(\.pieces)?$/.test(name))
 
-// What was written since the job was last told of stayed out of it for good once the job was cancelled.
-t.test('a cancelled import says how many records it wrote, and lets go of its input', async t => {
+// Records written since the last progress report were missing from the count of a cancelled job for good.
+t.test('a cancelled import reports how many records it wrote, and deletes its input', async t => {
   const gateway = await startGateway(t)
   const { secret } = await gateway.createKey()
   const client = createImporter(gateway, secret)
@@ -45,8 +45,8 @@ t.test('a cancelled import says how many records it wrote, and lets go of its in
   t.ok(created > 0 && created < 20_000, `${created} were created`)
 })
 
-// It was kept for a day after the last line was written, and only the results are read in that time.
-t.test('the input of an import goes with its end, and its results stay', async t => {
+// The input was stored for a day after the last line was written, though only the results are read in that time.
+t.test('the input of an import is deleted at its end, and its results stay', async t => {
   const gateway = await startGateway(t)
   const { secret } = await gateway.createKey()
   const { job, results } = await createImporter(gateway, secret).run(buildPatients(10))
@@ -71,8 +71,8 @@ t.test('a cancelled import has a result for every line, and those that were not 
   t.match(lines[count - 1], { line: count, status: 'pending' })
 })
 
-// What was sent to an import that failed, or that was cancelled before its turn, lay on the disk until the job was
-// deleted. The guide says that it goes with the import's end.
+// The input of an import that failed, or that was cancelled before its turn, stayed on the disk until the job was
+// deleted. The guide says that it is deleted at the end of the import.
 
 async function startImporter (t: Test, bulk: Readonly<Record<string, unknown>> = {}) {
   const gateway = await startGateway(t, { plans: unlimitedPlans, config: { bulk } })
@@ -92,9 +92,9 @@ async function startImporter (t: Test, bulk: Readonly<Record<string, unknown>> =
 const lines = '{"lastName":"Byron"}\n'.repeat(20_000)
 
 t.test(
-  'what was sent to an import that is cancelled before its turn goes at once, and each line keeps its result',
+  'the input of an import that is cancelled before its turn is deleted at once, and each line keeps its result',
   async t => {
-    const { client, listFiles, send, cancel } = await startImporter(t, { jobsAtOnce: 1, jobsPerOrganization: 1 })
+    const { client, listFiles, send, cancel } = await startImporter(t, { maxConcurrentJobs: 1, jobsPerOrganization: 1 })
     const first = await send(lines)
     const waiting = await send('{"lastName":"Byron"}\n'.repeat(3))
     t.match(await client.get(`/bulk/jobs/${waiting}`), { body: { data: { status: 'pending' } } })
@@ -110,7 +110,7 @@ t.test(
   }
 )
 
-t.test('what was sent to an import that fails goes with it, and its results stay', async t => {
+t.test('the input of an import that fails is deleted with it, and its results stay', async t => {
   const { client, listFiles, send } = await startImporter(t, { organizationBytes: 2 ** 20 })
   const id = await send('0\n'.repeat(2 ** 18))
   t.match(await client.waitForEnd(id), { status: 'failed' })
@@ -118,8 +118,8 @@ t.test('what was sent to an import that fails goes with it, and its results stay
   t.match((await client.fetchResults(id))[0], { line: 1, status: 'failed' })
 })
 
-// Whoever works on a job deletes its files when it is cancelled. One that waits for its next try, or that is cancelled
-// at a gateway which does not reach the files, had nobody who did: they stayed for a day.
+// The gateway that works on a job deletes its files when it is cancelled. For a job that waits for its next try, or
+// that is cancelled at a gateway without access to the files, no gateway did so: they stayed for a day.
 
 async function startJobs (t: Test) {
   const directory = mkdtempSync(join(tmpdir(), 'clinigate-cancelled-'))
@@ -143,7 +143,7 @@ async function startJobs (t: Test) {
       spool,
       doJob: { export: doJob, import: doJob },
       gateway: 'one',
-      jobsAtOnce: 1,
+      maxConcurrentJobs: 1,
       jobsPerOrganization: 1,
       isRevoked: () => false,
       log,
@@ -194,7 +194,7 @@ t.test(
   }
 )
 
-t.test('a control plane that can not tell which jobs those are keeps nothing else from being deleted', async t => {
+t.test('a control plane that cannot list the abandoned jobs prevents no other deletion', async t => {
   const { jobs, create, sweep } = await startJobs(t)
   const [cancelled, discarded] = [await create(), await create()]
   await jobs.cancel(cancelled, owner)

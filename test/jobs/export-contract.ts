@@ -17,23 +17,23 @@ const buildParameters = (...parameter: object[]) => ({ resourceType: 'Parameters
  * http://hl7.org/fhir/uv/bulkdata/export.html (version 3.0.0)
  */
 export async function testExports (t: Test, world: ExportWorld): Promise<void> {
-  await t.test("an export holds all of the organization's records, each once, and nobody else's", t => testCompleteness(t, world))
-  await t.test('the address of an export tells how far it is, then has the manifest, and is gone after a DELETE', t =>
+  await t.test('an export contains each record of the organization once, and none of another one', t => testCompleteness(t, world))
+  await t.test('the status URL of an export reports its progress, then the manifest, and is gone after a DELETE', t =>
     testLifecycle(t, world)
   )
-  await t.test('only what was changed since is exported, and nothing between two exports is lost', t =>
+  await t.test('only records changed since are exported, and nothing between two exports is lost', t =>
     testSince(t, world)
   )
-  await t.test('what was changed at a time or later is left out of an export until then', t => testUntil(t, world))
+  await t.test('records changed at _until or later are left out of an export until then', t => testUntil(t, world))
   await t.test('an export has the records of the patients that a POST names, in a group or without', t =>
     testNamedPatients(t, world)
   )
   await t.test('several filters of one type are alternatives, and no record comes twice', t => testFilters(t, world))
   await t.test('a filter narrows its type alone, and its values go on as they were meant', t => testFilterValues(t, world))
-  await t.test('elements that are wanted come with those that are mandatory, marked as a part', t =>
+  await t.test('requested elements are exported with the mandatory ones, tagged SUBSETTED', t =>
     testElements(t, world)
   )
-  await t.test("records are exported as they are stored: numbers, texts, tags and the gateway's own URLs", t =>
+  await t.test("records are exported as stored: numbers, texts, tags and the gateway's own URLs", t =>
     testStoredText(t, world)
   )
   await t.test("at Patient level come the records of any patient's compartment, and no others", t =>
@@ -42,13 +42,13 @@ export async function testExports (t: Test, world: ExportWorld): Promise<void> {
   await t.test('at Group level come the records of the members that are the organization\'s', t => testGroupLevel(t, world))
   await t.test('a group that is unknown, deleted or another\'s is one and the same 404', t => testUnknownGroup(t, world))
   await t.test('the parameters of a POST are those of a GET', t => testPost(t, world))
-  await t.test('what an export does not take is refused, and nothing is begun', t => testRejections(t, world))
-  await t.test('with lenient handling an export leaves out what is unknown, but never what narrows it', t =>
+  await t.test('a request that an export does not support is refused, and no job is started', t => testRejections(t, world))
+  await t.test('with lenient handling an export ignores unknown parameters, but never those that narrow it', t =>
     testLenientHandling(t, world)
   )
   await t.test('an export needs a key that may read', t => testScopes(t, world))
   await t.test('one call exports simple records or FHIR', t => testSimpleExport(t, world))
-  await t.test('a mistake in that call is told with its field, and no value is repeated', t => testErrors(t, world))
+  await t.test('an error in that call is reported with its field, and without the value', t => testErrors(t, world))
 }
 
 async function testCompleteness (t: Test, world: ExportWorld): Promise<void> {

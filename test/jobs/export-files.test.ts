@@ -13,7 +13,7 @@ import { createExporter, type Exporter } from './exporting.js'
 import { createJobMaker } from './job-fixtures.js'
 
 // A file of the datastore's native export whose connection broke between two lines, and which had no length, was taken
-// for whole: the export was completed without the rest.
+// for complete: the export ended without the rest.
 const cutOff = ({ files }: Awaited<ReturnType<typeof startScene>>['server'], times: number) =>
   createFault(/^\/Binary\/0/, times, response => {
     response.writeHead(200, { 'content-type': 'application/fhir+ndjson', connection: 'close' })
@@ -22,7 +22,7 @@ const cutOff = ({ files }: Awaited<ReturnType<typeof startScene>>['server'], tim
   })
 
 t.test(
-  'a file with fewer lines than the manifest says is fetched anew, and where it stays so the records are searched',
+  'a file with fewer lines than the manifest says is exported again, and where it stays so the records are searched',
   async t => {
     for (const times of [1, 2]) {
       const made = await startScene(t)
@@ -32,7 +32,7 @@ t.test(
       server.fault = cutOff(server, times)
       t.equal(await job.run(), 'ended')
       requireComplete(t, made)
-      t.equal(server.seen.filter(({ method }) => method === 'POST').length, times + 1, 'the export was begun anew')
+      t.equal(server.seen.filter(({ method }) => method === 'POST').length, times + 1, 'the export was started again')
     }
     const { server, job } = await startScene(t)
     server.output = url =>
@@ -48,7 +48,7 @@ t.test(
   }
 )
 
-t.test('whoever ends an export has the datastore end its own, though the gateway that worked on it is gone', async t => {
+t.test('a cancelled export is cancelled at the datastore too, though the gateway that worked on it is gone', async t => {
   const requested: string[] = []
   const server = createServer((request, response) => {
     requested.push(`${request.method!} ${request.url!}`)
@@ -110,7 +110,7 @@ const patient = {
   name: [{ family: 'Secretname' }]
 }
 
-/** What was asked for, by what its manifest says of the URL. */
+/** Export requests, with the URL that their manifest must state. */
 const exports: ReadonlyArray<{ readonly request: Parameters<Exporter['runExport']>; readonly url: string }> = [
   {
     request: [`/$export?_type=Patient&_typeFilter=${encodeURIComponent(filter)}`],
@@ -145,7 +145,7 @@ async function openExporter (t: Test) {
   return { gateway, own: createExporter({ gateway }, { tenantId, secret, send: createFhirSender(gateway, secret) }) }
 }
 
-t.test('what an export searches for is nowhere in plain text: neither in the control database nor in the spool', async t => {
+t.test('the criteria of an export are nowhere in plain text: neither in the control database nor in the spool', async t => {
   const { gateway, own } = await openExporter(t)
   const made = await own.send('POST', '/Patient', patient)
   t.equal(made.status, 201)
@@ -174,7 +174,7 @@ t.test('what an export searches for is nowhere in plain text: neither in the con
   )
 })
 
-t.test('a gateway that does not reach the files of an export says so, rather than another request than the one that was sent', async t => {
+t.test('a gateway without access to the files of an export reports that, and no other request than the one that was sent', async t => {
   const { gateway, own } = await openExporter(t)
   const statusUrls = await Promise.all(
     [

@@ -15,9 +15,9 @@ interface Exported {
 
 /** A client of one organization that exports. */
 export interface Exporter extends Fhir {
-  /** Asks for an export; fails unless it has begun. @returns where it is told of */
+  /** Starts an export; fails unless it has begun. @returns its status URL */
   readonly begin: (path: string, body?: unknown, headers?: Readonly<Record<string, string>>) => Promise<string>
-  /** The last answer of the address of an export. */
+  /** The last response of the status URL of an export. */
   readonly waitForEnd: (statusUrl: string) => Promise<RawResponse>
   readonly runExport: (path: string, body?: unknown, headers?: Readonly<Record<string, string>>) => Promise<Exported>
   /** Sends to the simple routes. `path` begins after `/v1`. */
@@ -28,7 +28,7 @@ export interface Exporter extends Fhir {
   ) => Promise<{ readonly status: number; readonly text: string; readonly body: any }>
 }
 
-/** A gateway to a FHIR server, and the server itself for what was not stored through the gateway. */
+/** A gateway to a FHIR server, and direct access to the server. */
 export interface ExportWorld extends Omit<World, 'fhir'> {
   readonly direct: FhirServer
   readonly join: (request?: { readonly tenantId?: string, readonly scopes?: readonly Scope[] }) => Promise<Exporter>
@@ -46,7 +46,7 @@ export async function openExportWorld (
   }
 }
 
-/** A client that exports, of what sends the requests of one key. */
+/** A client that exports, built from what sends the requests of one key. */
 export function createExporter ({ gateway }: Pick<World, 'gateway'>, fhir: Fhir): Exporter {
   const begin: Exporter['begin'] = async (path, body, headers = {}) => {
     const response = await fhir.send(body === undefined ? 'GET' : 'POST', path, body, { ...bulk, ...headers })

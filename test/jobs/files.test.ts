@@ -16,7 +16,7 @@ import t, { type Test } from 'tap'
 import { Spool } from '../../src/jobs/storage/files.js'
 import type { FileState, JobFiles, ReadRange } from '../../src/jobs/job-context.js'
 
-/** Of 64 KiB, and its tag. */
+/** The size of a frame: 64 KiB, and its tag. */
 const slot = 65_552
 const isDamaged = { code: 'INTERNAL_ERROR', message: /changed or truncated/ }
 
@@ -36,7 +36,7 @@ async function put (files: JobFiles, name: string, bytes: Uint8Array, from?: num
 
 const read = (files: JobFiles, ...range: [name: string, range?: ReadRange]) => buffer(files.read(...range))
 
-t.test('what was written is read back, whole and from any place to any other', async t => {
+t.test('written bytes are read back, whole and from any offset to any other', async t => {
   const { spool } = createSpool(t)
   const { files } = await spool.begin()
   const content = randomBytes(700_001)
@@ -71,13 +71,13 @@ t.test('what was written is read back, whole and from any place to any other', a
   await t.rejects(
     read(files, 'Patient.ndjson', { start: 700_000, end: 700_002 }),
     isDamaged,
-    'half of what was asked for is never given out as the whole'
+    'half of a file is never returned as the whole'
   )
   t.equal(await files.size('Group.ndjson'), undefined)
   await t.rejects(read(files, 'Group.ndjson'), { code: 'ENOENT' })
 })
 
-t.test('a file is cut and goes on from any place, however often, and is read as what was written last', async t => {
+t.test('a file is truncated and continued at any offset, however often, and is read as last written', async t => {
   const { spool } = createSpool(t)
   const { files } = await spool.begin()
   let content = randomBytes(200_000)
@@ -99,7 +99,7 @@ t.test('a file is cut and goes on from any place, however often, and is read as 
   await t.rejects(files.write('b', 5), { code: 'ENOENT' })
 })
 
-t.test('what was flushed is there on its own, and what comes behind it does not touch it', async t => {
+t.test('flushed bytes are there on their own, and later bytes do not touch them', async t => {
   const { spool } = createSpool(t)
   const { files } = await spool.begin()
   const writer = await files.write('a')
@@ -126,7 +126,7 @@ t.test('two contents never share a keystream', async t => {
     const { size: before } = from === 0 ? { size: 0 } : statSync(join(directory, id, name))
     await put(files, name, zeros, from)
     const raw = readFileSync(join(directory, id, name))
-    // The frame with the last byte before the place stays as it was.
+    // The frame with the last byte before the offset is unchanged.
     for (let at = from === 0 ? 0 : Math.min(slot, before); at + 16 <= raw.length; at += 16) {
       blocks.push(raw.subarray(at, at + 16).toString('hex'))
     }
@@ -135,7 +135,7 @@ t.test('two contents never share a keystream', async t => {
   t.equal(new Set(blocks).size, blocks.length)
 })
 
-t.test('a spool says nothing without the key of the job', async t => {
+t.test('a spool discloses nothing without the key of the job', async t => {
   const { spool, directory } = createSpool(t)
   const { id, files } = await spool.begin()
   const content = Buffer.from(`${JSON.stringify({ resourceType: 'Patient', name: 'Ada Byron' })}\n`.repeat(1_000))
@@ -194,7 +194,7 @@ t.test('what a crash left unfinished is cut off, and the rest is read', async t 
   }
 })
 
-t.test('a crash in the midst of a frame harms nothing that was flushed', async t => {
+t.test('a crash in the middle of a frame harms nothing that was flushed', async t => {
   const { spool, directory } = createSpool(t)
   const { id, files } = await spool.begin()
   const content = randomBytes(100_000)
@@ -250,7 +250,7 @@ t.test('a changed bit, wherever it is, is an error, and no byte before the error
   t.ok((await read(files, 'a')).equals(content))
 })
 
-t.test('a frame counts at its own place alone: not at another, not in another file, job or version', async t => {
+t.test('a frame is valid at its own offset alone: not at another, not in another file, job or version', async t => {
   const { spool, directory } = createSpool(t)
   const [one, two] = [await spool.begin(), await spool.begin()]
   const toPath = (id: string, name: string) => join(directory, id, name)
@@ -296,7 +296,7 @@ t.test('a frame counts at its own place alone: not at another, not in another fi
   }
 })
 
-t.test('a file that was cut, or to which something was added, is an error', async t => {
+t.test('a file that was truncated or extended is an error', async t => {
   const { spool, directory } = createSpool(t)
   const { id, files } = await spool.begin()
   const content = randomBytes(131_072)
@@ -324,7 +324,7 @@ t.test('a file that was cut, or to which something was added, is an error', asyn
   await t.rejects(files.write('a', 5), /shorter/)
 })
 
-t.test('a whole file that is put back as it was before is an error to whoever knows its state', async t => {
+t.test('a file that is replaced by an earlier version of itself is an error for a reader that knows its state', async t => {
   const { spool, directory } = createSpool(t)
   const { id, files } = await spool.begin()
   const takeSnapshot = () =>
@@ -378,7 +378,7 @@ t.test('a whole file that is put back as it was before is an error to whoever kn
   )
 })
 
-t.test('whoever reads while a file is cut and written anew reads no byte with the wrong key', async t => {
+t.test('a reader never decrypts with the wrong key while a file is truncated and written again', async t => {
   const { spool } = createSpool(t)
   const { files } = await spool.begin()
   await put(files, 'a', Buffer.alloc(1_000_000, 'a'))
@@ -390,7 +390,7 @@ t.test('whoever reads while a file is cut and written anew reads no byte with th
   t.match(rest, /^a+b+$/)
 })
 
-t.test('a disk that is full is trouble of ours, and what was written before is there', async t => {
+t.test('a full disk is a 503, and what was written before is there', async t => {
   const { spool } = createSpool(t, Number.MAX_SAFE_INTEGER)
   const { files } = await spool.begin()
   await t.rejects(files.write('a'), {
@@ -401,7 +401,7 @@ t.test('a disk that is full is trouble of ours, and what was written before is t
   })
 })
 
-t.test('a writer waits for the disk: what it holds in memory has a bound', async t => {
+t.test('a writer waits for the disk: its bytes in memory are bounded', async t => {
   const { spool } = createSpool(t)
   const { files } = await spool.begin()
   const writer = await files.write('a')

@@ -25,7 +25,7 @@ const named = [...patients, ...observations.map((line, at) => ({ ...line, id: `o
 /** What an import says of files that are not as the gateway left them. */
 const changed = { code: 'INTERNAL_ERROR', message: /^Something other than the gateway changed or truncated a file/ }
 
-t.test('an import whose files were changed by somebody else than the gateway ends, and says so', async t => {
+t.test('an import whose files were changed by anything but the gateway fails with that reason', async t => {
   const sandbox = await startTestSandbox(t)
   let tenants = 0
   const start = (t: Test, tenantId = `t-${++tenants}`, sent: readonly unknown[] = lines) =>

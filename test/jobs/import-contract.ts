@@ -50,7 +50,7 @@ export function testImports (name: string, fhirUrl: string | undefined, validate
     })
   })
 
-  test(`${name}: lines that refer to each other in a circle are stored together, and a line may refer to itself`, async t => {
+  test(`${name}: lines that refer to each other in a cycle are stored together, and a line may refer to itself`, async t => {
     const gateway = await startGateway(t, settings)
     const client = createImporter(gateway, (await gateway.createKey()).secret)
     const link = (id: string) => ({ link: [{ other: { reference: `Patient/${id}` }, type: 'seealso' }] })
@@ -80,7 +80,7 @@ export function testImports (name: string, fhirUrl: string | undefined, validate
     })
   })
 
-  test(`${name}: a line with what R4 does not have, or in another form, fails by its place; the others are stored`, async t => {
+  test(`${name}: a line with unknown or malformed elements fails with their path; the others are stored`, async t => {
     const gateway = await startGateway(t, settings)
     const client = createImporter(gateway, (await gateway.createKey()).secret)
     const lines = [
@@ -100,7 +100,7 @@ export function testImports (name: string, fhirUrl: string | undefined, validate
     ])
   })
 
-  test(`${name}: a line that was accepted with warnings says them as a single write does`, async t => {
+  test(`${name}: an accepted line has the same warnings as a single write`, async t => {
     const gateway = await startGateway(t, settings)
     const client = createImporter(gateway, (await gateway.createKey()).secret)
     const read = { updatedAt: '2026-01-01T00:00:00Z' }
@@ -156,7 +156,7 @@ export function testImports (name: string, fhirUrl: string | undefined, validate
     const references = await client.run(ids.slice(1).map(id => buildObservation(`Patient/${id}x`.slice(0, -1))))
     const [first, ...rest] = references.results.map(({ line, ...more }) => more)
     t.match(first, { status: 'failed', code: 'VALIDATION_ERROR', field: 'Observation.subject' })
-    for (const one of rest) t.same(one, first, 'no answer tells whether an id exists elsewhere')
+    for (const one of rest) t.same(one, first, 'no response discloses whether an id exists elsewhere')
   })
 
   test(`${name}: lines that refer to one before them lead to where that is stored, be it new or a record that there was`, async t => {
@@ -180,7 +180,7 @@ export function testImports (name: string, fhirUrl: string | undefined, validate
     ])
   })
 
-  test(`${name}: what is sent again is made once; records without a name are left as they are, those with one are updated`, async t => {
+  test(`${name}: lines that are sent again are created once; records without an id stay unchanged, those with one are updated`, async t => {
     const gateway = await startGateway(t, settings)
     const client = createImporter(gateway, (await gateway.createKey()).secret)
     const lines = [buildPatient('p1'), buildPatient(), buildPatient(), buildObservation('Patient/p1'), buildPatient('p1')]
@@ -208,7 +208,7 @@ export function testImports (name: string, fhirUrl: string | undefined, validate
     )
   })
 
-  test(`${name}: the simple form is checked and completed as a create does it, and changes only what it shows`, async t => {
+  test(`${name}: a simple record is validated and completed as by a create, and changes only the fields that it has`, async t => {
     const gateway = await startGateway(t, settings)
     const client = createImporter(gateway, (await gateway.createKey()).secret)
     const stored = await client.post(
@@ -246,7 +246,7 @@ export function testImports (name: string, fhirUrl: string | undefined, validate
     t.match((await client.run([{ ...shown, lastName: 'Three' }])).results, [{ status: 'unchanged' }])
   })
 
-  test(`${name}: tags and ids of another tenant on a line change nothing, and nobody else sees what was stored`, async t => {
+  test(`${name}: tags and ids of another tenant on a line have no effect, and no other tenant sees the stored records`, async t => {
     const gateway = await startGateway(t, settings)
     const key = await gateway.createKey()
     const stranger = await gateway.createKey()
@@ -290,7 +290,7 @@ export function testImports (name: string, fhirUrl: string | undefined, validate
     t.notOk(results.some(({ status }) => status === 'pending'))
   })
 
-  test(`${name}: jobs and results of another organization are not there`, async t => {
+  test(`${name}: jobs and results of another organization are not found`, async t => {
     const gateway = await startGateway(t, settings)
     const { tenantId, secret } = await gateway.createKey()
     const client = createImporter(gateway, secret)

@@ -12,7 +12,7 @@ import { createImporter, toNdjson } from './importing.js'
 /** `sent` is the transaction as it came. */
 type Fault = (sent: string, response: ServerResponse, forward: () => Promise<Response>) => Promise<boolean> | boolean
 
-/** A datastore behind something that makes trouble with transactions. */
+/** A datastore behind a proxy that injects faults into transactions. */
 async function startFaulty (t: Test, fault: Fault): Promise<string> {
   const sandbox = await startTestSandbox(t)
   const { origin } = new URL(sandbox.url)
@@ -49,7 +49,7 @@ const buildLines = (count: number) =>
         }
   )
 
-test('a datastore that is busy, answers a page, half a body or not at all for a while: every line is stored once', async t => {
+test('a datastore that is busy, sends HTML, half a body or no response for a while: every line is stored once', async t => {
   let error = 0
   const fhirUrl = await startFaulty(t, async (_, response, forward) => {
     switch (error++) {
@@ -81,7 +81,7 @@ test('a datastore that is busy, answers a page, half a body or not at all for a 
   t.match(job, { status: 'completed', processedRecords: 300, failedRecords: 0 })
   t.ok(
     results.every(({ status }) => status === 'created'),
-    'what an answer was lost of was created all the same'
+    'a record whose response was lost was created all the same'
   )
   t.equal((await client.get('/fhir/Observation?_summary=count')).body.total, 200)
   t.equal((await client.get('/fhir/Patient?_summary=count')).body.total, 100)
@@ -105,7 +105,7 @@ test('a record that a datastore always breaks at fails alone, and is not counted
   t.equal(results[9]!.code, 'BACKEND_ERROR')
 })
 
-test('an answer with a record of somebody else is an incident of that line alone', async t => {
+test('a response with a record of another tenant is an incident of that line alone', async t => {
   const fhirUrl = await startFaulty(t, async (_, response, forward) => {
     const received = await (await forward()).json() as { entry: Array<{ resource: { meta: { tag: unknown } } }> }
     received.entry[1]!.resource.meta.tag = [{ system: 'urn:clinigate:tenant', code: 'somebody-else' }]
@@ -143,7 +143,7 @@ test('a client that goes away in the middle of an upload leaves nothing behind',
   t.equal((await client.get('/bulk/jobs')).body.data.total, 0)
 })
 
-test('an import that is cancelled stops, and its results tell what was written', async t => {
+test('a cancelled import stops, and its results list what was written', async t => {
   let [transactions, goOn] = [0, () => {}]
   const isCancelled = new Promise<void>(resolve => { goOn = resolve })
   // However fast the machine is, it is in the middle when it is cancelled.

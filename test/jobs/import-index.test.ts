@@ -14,7 +14,7 @@ import { diskFull } from '../../src/jobs/storage/storage-errors.js'
 import { startTestSandbox } from '../harness/sandbox.js'
 import { type NativeSceneSettings, startNativeScene } from './native-importing.js'
 
-// Only files of the spool were held to bulk.reserveBytes, not the database beside them.
+// Only files of the spool were limited by bulk.reserveBytes, not the index database.
 
 const isWaiting = { code: 'BACKEND_UNAVAILABLE', message: /no disk space for bulk jobs/ }
 
@@ -26,7 +26,7 @@ const observation = {
 }
 const outOfOrder = [...Array(1_500).fill(observation), { resourceType: 'Patient', id: 'last' }]
 
-/** An import for which there is no room as long as something is so. */
+/** An import without disk space while `isFull` is true. */
 async function startScene (t: Test, isFull: () => boolean, settings: Partial<NativeSceneSettings> = {}) {
   const sandbox = await startTestSandbox(t)
   return await startNativeScene(t, {
@@ -40,7 +40,7 @@ async function startScene (t: Test, isFull: () => boolean, settings: Partial<Nat
   })
 }
 
-t.test('what a database may grow by is what any file of the job may', async t => {
+t.test('a database may grow by as much as any file of the job', async t => {
   const directory = mkdtempSync(join(tmpdir(), 'clinigate-'))
   t.after(() => rmSync(directory, { recursive: true }))
   const { files } = await new Spool({ directory, reserveBytes: 0 }).begin()
@@ -49,7 +49,7 @@ t.test('what a database may grow by is what any file of the job may', async t =>
   await t.rejects(without.requireRoom(), isWaiting)
 })
 
-t.test('an import without room reads no more than a part, and goes on when there is room', async t => {
+t.test('an import without disk space reads no more than a part, and goes on when there is space', async t => {
   let isFull = true
   const scene = await startScene(t, () => isFull)
   await t.rejects(scene.run(), isWaiting)
@@ -62,7 +62,7 @@ t.test('an import without room reads no more than a part, and goes on when there
 
 for (const step of ['link', 'order', 'orderAsRead'] as const) {
   t.test(
-    `an import that runs out of room with a step of its order (${step}) does no further one, and goes on when there is room`,
+    `an import that runs out of disk space in a step of its order (${step}) does no further one, and goes on when there is space`,
     async t => {
       const before = IndexFile.prototype[step] as (...args: unknown[]) => unknown
       t.after(() => {
@@ -93,25 +93,24 @@ for (const step of ['link', 'order', 'orderAsRead'] as const) {
   )
 }
 
-t.test('an import that runs out of room while it writes leaves when it tells how far it is', async t => {
+t.test('an import that runs out of disk space while it writes stops at its next progress report', async t => {
   let isFull = false
   const scene = await startScene(t, () => isFull, {
     lines: [{ resourceType: 'Patient' }, { resourceType: 'Patient' }],
     reading: async function * (chunks) {
       yield * chunks
       isFull = true
-      // Longer than until it is told the next time, however busy the machine is.
+      // Longer than until the next progress report, however busy the machine is.
       for (let waited = 0; waited < 50; waited++) await pause(100)
     }
   })
   await t.rejects(scene.run(), isWaiting)
 })
 
-// What failed lines had taken of the month was given back by nobody when they were read and their results never noted:
-// each further try of an import that lacked room on the disk took it again, until the organization's requests were
-// refused.
+// The monthly quota of failed lines was never given back when they were read and their results not noted: each further
+// try of an import that lacked disk space took it again, until the organization's requests were refused.
 
-t.test('an import that is left before its failed lines are noted takes nothing of the month', async t => {
+t.test('an import that is left before its failed lines are noted takes nothing of the monthly quota', async t => {
   const sandbox = await startTestSandbox(t)
   let isFull = true
   const lines = Array(1_500).fill({ resourceType: 'Patient', id: 7 })
@@ -131,7 +130,7 @@ t.test('an import that is left before its failed lines are noted takes nothing o
   t.equal(scene.counted.length, lines.length, 'each line counts once')
 })
 
-/** Writes to a database, and what was told of them: whether they came on the disk. */
+/** Writes to a database, and the reports on them: whether they reached the disk. */
 function startWrites () {
   const db = new Database(':memory:')
   db.pragma('foreign_keys = ON')
@@ -148,7 +147,7 @@ function startWrites () {
   return { writes, change, reported }
 }
 
-t.test('what the disk did not take is told as that, once', async t => {
+t.test('changes that did not reach the disk are reported as such, once', async t => {
   const { writes, change, reported } = startWrites()
   change('INSERT INTO links VALUES (1)')
   t.throws(() => writes.commit(), /FOREIGN KEY/)
@@ -158,7 +157,7 @@ t.test('what the disk did not take is told as that, once', async t => {
   t.strictSame(reported, [false])
 })
 
-t.test('what the database took back by itself is not told as written with what comes later', async t => {
+t.test('changes that the database rolled back by itself are not reported as written with later ones', async t => {
   const { writes, change, reported } = startWrites()
   change('INSERT INTO lines VALUES (1)')
   t.throws(() => change('INSERT OR ROLLBACK INTO lines VALUES (1)'), /UNIQUE/)
@@ -173,9 +172,8 @@ const lines = [...Array(1_000).keys()].map(at => ({
   name: [{ family: `N${at}` }]
 }))
 
-// Whether a line was missing was asked beside the writing since lines are written while others are read, and so too
-// late.
-t.test('an import that is taken up with an index that lacks a line writes nothing more', async t => {
+// Since lines are written while others are read, the check for a missing line ran next to the writing, and so too late.
+t.test('an import that is resumed with an index that lacks a line writes nothing more', async t => {
   const sandbox = await startTestSandbox(t)
   const scene = await startNativeScene(t, { fhirUrl: sandbox.url, lines, isUsual: true })
   t.equal(await scene.run(4), 'broken off')
@@ -192,8 +190,8 @@ t.test('an import that is taken up with an index that lacks a line writes nothin
 
 const mebibyte = 1024 * 1024
 
-// Lines were put into the index two hundred at a time however long they were, and until then all that was made of them
-// was in memory.
+// Lines were put into the index two hundred at a time however long they were, and everything derived from them was in
+// memory until then.
 t.test('an import of long lines holds no more of them than go into one transaction', async t => {
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as () => void

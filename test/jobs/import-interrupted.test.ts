@@ -78,8 +78,8 @@ async function startScene (t: Test, lines: readonly unknown[]) {
   const toSnapshotPath = (file: string): string => `${file}.as-it-was`
 
   /**
-   * Works on the job until it ends, or until so many steps are done: from then on nothing is done any more, and the
-   * index and the drafts are as the disk had them then.
+   * Works on the job until it ends, or until so many steps are done: then the process dies, and index and drafts are as
+   * the disk has them.
    */
   const run = async (breaksAt: number): Promise<'ended' | 'broken off'> => {
     let left = breaksAt
@@ -150,7 +150,7 @@ async function startScene (t: Test, lines: readonly unknown[]) {
   }
 }
 
-/** Most lines refer to such as stand behind them, or to ones that do. */
+/** Most lines refer to later lines, or to lines that do. */
 const mixed = [...Array(900).keys()].map(at => {
   if (at % 90 === 5) return { resourceType: 'Patient', id: 7 }
   if (at % 90 === 6) {
@@ -178,7 +178,7 @@ const mixed = [...Array(900).keys()].map(at => {
   }
 })
 
-/** Most lines refer to such as stand before them, so that they are written while others are still read. */
+/** Most lines refer to earlier lines, so that they are written while others are still read. */
 const inOrder = [...Array(1_800).keys()].map(at => {
   if (at % 300 === 30) {
     return { resourceType: 'Patient', id: `p${at}`, managingOrganization: { reference: 'Organization/nobody' } }
@@ -200,7 +200,7 @@ const files = {
 }
 
 for (const [name, { lines, failed, strides }] of Object.entries(files)) {
-  test(`an import of lines ${name} that is broken off anywhere and taken up again ends as one that never was: same results, each line stored and counted once`, async t => {
+  test(`an import of lines ${name} that is interrupted anywhere and resumed ends as one without interruption: same results, each line stored and counted once`, async t => {
     const uninterrupted = await startScene(t, lines)
     t.equal(await uninterrupted.run(Infinity), 'ended')
     const expected = uninterrupted.readResults()

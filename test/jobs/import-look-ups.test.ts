@@ -13,7 +13,7 @@ async function open (t: Test) {
   t.after(() => watched.close())
   const gateway = await startGateway(t, { fhirUrl: watched.url })
   const { tenantId, secret } = await gateway.createKey()
-  /** Requests since the last time by which records were asked for by their ids. */
+  /** Requests since the last call that look up records by their ids. */
   const countIdRequests = (): number =>
     watched.seen
       .splice(0)
@@ -21,7 +21,7 @@ async function open (t: Test) {
   return { client: createImporter(gateway, secret), direct: createFhirClient(sandbox.url.replace(/\/$/, '')), tenantId, countIdRequests }
 }
 
-test('an import into an organization with some records asks for none of them that its lines do not name', async t => {
+test('an import into an organization with some records looks up none that its lines do not name', async t => {
   const { client, direct, tenantId, countIdRequests } = await open(t)
   const [own] = await direct.storeAll(
     tenantId,
@@ -41,7 +41,7 @@ test('an import into an organization with some records asks for none of them tha
   t.equal(countIdRequests(), 1)
 })
 
-test('an import into an organization with many more records than lines asks for those that its lines might name', async t => {
+test('an import into an organization with many more records than lines looks up those that its lines might name', async t => {
   const { client, direct, tenantId, countIdRequests } = await open(t)
   const stored = await direct.storeAll(
     tenantId,

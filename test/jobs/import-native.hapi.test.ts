@@ -5,15 +5,15 @@ import { buildMixedLines, startNativeScene } from './native-importing.js'
 
 const { name, url: fhirUrl } = requireRealBackend()
 
-test(`${name}: what its native import stores, leaves out and breaks off at has the same results as transactions, and no other tenant is touched`, async t => {
+test(`${name}: records that its native import stores, leaves out or breaks off at have the same results as by transactions, and no other tenant is touched`, async t => {
   const lines = buildMixedLines(240)
-  // No one of R4's, at which the server breaks off the whole.
+  // A status that R4 does not have, at which the server aborts the whole import.
   lines[100] = { ...(lines[100] as object), status: 'nonsense' }
   const usual = await startNativeScene(t, { fhirUrl, lines, isUsual: true, tenantId: randomUUID() })
   await usual.run()
   const native = await startNativeScene(t, { fhirUrl, lines, max: 60, tenantId: randomUUID() })
   await native.run()
-  t.ok(native.begun() >= 4, `asked for ${native.begun()} imports`)
+  t.ok(native.begun() >= 4, `requested ${native.begun()} imports`)
   t.ok(native.written() < usual.written(), "some went by the server's native import")
   const toResults = (scene: typeof native) => scene.readResults().map(({ id: _, ...result }) => result)
   t.same(toResults(native), toResults(usual))

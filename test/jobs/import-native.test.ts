@@ -27,7 +27,7 @@ async function runByTransactions (t: Test, lines: readonly unknown[]): Promise<N
 const toKinds = ({ counted }: NativeScene): string[] =>
   counted.map(({ type, interaction, status }) => `${type} ${interaction} ${status < 400 ? 'ok' : 'error'}`).sort()
 
-test('whatever a datastore does with the import it is asked for, each line has the result it has by transactions, and is stored and counted once', async t => {
+test('whatever a datastore does with a native import, each line has the result that transactions give, and is stored and counted once', async t => {
   const lines = buildMixedLines(120)
   const expected = await runByTransactions(t, lines)
   const manners: Readonly<Record<string, NativeManner | undefined>> = {
@@ -42,7 +42,7 @@ test('whatever a datastore does with the import it is asked for, each line has t
         store
       ),
     'stores nothing and says that all is well': async () => ({ status: 200 }),
-    'stores the half and forgets of what it was asked': async (received, store) => {
+    'stores the half and forgets the import': async (received, store) => {
       await storeAll(received.slice(0, received.length / 2), store)
       return { status: 404 }
     },
@@ -68,7 +68,7 @@ test('whatever a datastore does with the import it is asked for, each line has t
   }
 })
 
-test('an import that the datastore does itself, broken off anywhere and taken up again, ends as one that never was', async t => {
+test('a native import that is interrupted anywhere and resumed ends as one without interruption', async t => {
   const lines = buildMixedLines(120)
   const expected = await runByTransactions(t, lines)
   for (const stride of [1, 5, 11]) {
@@ -101,7 +101,7 @@ test('changes of records and a dry run never go through a datastore\'s native im
   t.ok(again.readResults().every(({ status }) => ['updated', 'unchanged', 'failed'].includes(status)))
 })
 
-test('an import that is left while the datastore fetches offers nothing any more', async t => {
+test('an import that is left while the datastore fetches serves its files no more', async t => {
   const left = new AbortController()
   let url: string | undefined
   const { url: fhirUrl } = await startNativeDatastore(t, async () => {
@@ -122,7 +122,7 @@ test('an import that is left while the datastore fetches offers nothing any more
   t.equal(scene.held(), 0)
 })
 
-/** An address that is known before the gateway's own is. */
+/** A proxy whose URL is known before the gateway's own is. */
 async function startRoad (
   t: Test
 ): Promise<{ readonly url: string; readonly to: { url?: string }; readonly requested: string[] }> {
@@ -149,11 +149,11 @@ async function startRoad (
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, to, requested }
 }
 
-test('where events are written, a datastore imports nothing by itself: each line is an event', async t => {
+test('with events enabled, the native import is not used: each line is an event', async t => {
   const { url, fetched } = await startNativeDatastore(t, async () => ({ status: 200 }))
   const gateway = await startGateway(t, {
     config: {
-      datastores: { test: { url, import: 'own' } }, bulk: { importUrl: 'http://127.0.0.1:1' }, events: { enabled: true }
+      datastores: { test: { url, import: 'native' } }, bulk: { importUrl: 'http://127.0.0.1:1' }, events: { enabled: true }
     }
   })
   const { secret } = await gateway.createKey()
@@ -171,14 +171,14 @@ test('where events are written, a datastore imports nothing by itself: each line
   t.equal(ids.size, 1_050)
 })
 
-test('a gateway that is told to lets a datastore fetch new records, and no log names where', async t => {
+test('with bulk.importUrl a datastore fetches new records from the gateway, and no log has the URL', async t => {
   const { url, fetched } = await startNativeDatastore(t, async (lines, store) => {
     for (let at = 0; at < lines.length; at += 20) await Promise.all(lines.slice(at, at + 20).map(store))
     return { status: 200 }
   })
   const road = await startRoad(t)
   const gateway = await startGateway(t, {
-    config: { datastores: { test: { url, import: 'own' } }, bulk: { importUrl: road.url } }
+    config: { datastores: { test: { url, import: 'native' } }, bulk: { importUrl: road.url } }
   })
   road.to.url = gateway.url
   const client = createImporter(gateway, (await gateway.createKey()).secret)
@@ -195,7 +195,7 @@ test('a gateway that is told to lets a datastore fetch new records, and no log n
   t.notMatch(JSON.stringify(gateway.logged()), path.split('/')[2]!)
 })
 
-test('a gateway that is not told to has no such address', async t => {
+test('without bulk.importUrl the gateway has no such route', async t => {
   const gateway = await startGateway(t)
   const response = await fetch(`${gateway.url}/bulk-import/${'a'.repeat(43)}/Patient.ndjson`)
   t.match({ status: response.status, body: await response.json() }, { status: 404, body: { code: 'NOT_FOUND' } })

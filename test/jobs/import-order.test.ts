@@ -9,15 +9,15 @@ import { ResultCipher } from '../../src/jobs/import/result.js'
 import { startTestSandbox } from '../harness/sandbox.js'
 import { type NativeScene, type NativeSceneSettings, startNativeScene } from './native-importing.js'
 
-// Lines that refer to each other in a circle are written in one transaction. How many there are was bounded, and not
-// how long they are: 500 lines of 10 MB would have been in memory together.
+// Lines that refer to each other in a cycle are written in one transaction. Their number was bounded, but not their
+// length: 500 lines of 10 MB would have been in memory together.
 
 async function startScene (t: Test, lines: readonly unknown[]): Promise<NativeScene> {
   const { url } = await startTestSandbox(t)
   return await startNativeScene(t, { fhirUrl: url, isUsual: true, lines })
 }
 
-/** Patients each of whom refers to the next, the last one to the first, with so many characters of names together. */
+/** Patients each of whom refers to the next, the last one to the first, with so many characters of names in total. */
 const buildCycle = (name: string, count: number, characters: number): unknown[] => [...Array(count).keys()].map(at => ({
   resourceType: 'Patient',
   id: `${name}${at}`,
@@ -26,7 +26,7 @@ const buildCycle = (name: string, count: number, characters: number): unknown[] 
 }))
 
 t.test(
-  'lines of a circle that are too long together fail, and say how long they may be; nothing of them is read again',
+  'lines of a cycle that are too long together fail with the maximum length; nothing of them is read again',
   async t => {
     const scene = await startScene(t, [...buildCycle('long', 4, maxBytes), { resourceType: 'Patient', id: 'after' }])
     t.equal(await scene.run(), 'ended')
@@ -42,14 +42,14 @@ t.test(
   }
 )
 
-t.test('lines of a circle that are as long as a transaction are stored', async t => {
+t.test('lines of a cycle that are as long as a transaction are stored', async t => {
   const scene = await startScene(t, buildCycle('fit', 4, maxBytes - 1_000))
   t.equal(await scene.run(), 'ended')
   t.ok(scene.readResults().every(({ status }) => status === 'created'))
 })
 
-// Places were put on the disk in the middle of what was asked together, so that the asking failed: "no such savepoint".
-t.test('an import of thousands of lines that refer to one behind them is ordered', async t => {
+// Positions were written to the disk in the middle of a batched query, so that the query failed: "no such savepoint".
+t.test('an import of thousands of lines that refer to a later one is ordered', async t => {
   const sandbox = await startTestSandbox(t)
   const observation = {
     resourceType: 'Observation',
@@ -67,13 +67,13 @@ t.test('an import of thousands of lines that refer to one behind them is ordered
   t.ok(scene.readResults().every(({ status }) => status === 'valid'))
 })
 
-// Before each portion for a datastore's own import, one statement looked through all lines that were not written: 1.5 s
-// and more for a million, in which the gateway did nothing else.
+// Before each file for a native import, one statement scanned all lines that were not written: 1.5 s and more for a
+// million, in which the gateway did nothing else.
 
 const count = 5_000
 
 t.test(
-  'lines that wait for another one are looked through in bounded parts, and each that can be handed over is found once',
+  'waiting lines are scanned in bounded parts, and each that can be handed over is found once',
   t => {
     const directory = mkdtempSync(join(tmpdir(), 'clinigate-'))
     const index = new IndexFile(join(directory, 'index.db'))
@@ -127,14 +127,14 @@ t.test(
   }
 )
 
-// Imports did a transaction's or a thousand lines' worth of work at a time, however many references those lines had.
+// Imports worked on the lines of a transaction, or a thousand, at a time, however many references those lines had.
 
 async function startWaitingLines (t: Test, settings: Pick<NativeSceneSettings, 'lines' | 'dryRun'>): Promise<NativeScene> {
   const sandbox = await startTestSandbox(t)
   return await startNativeScene(t, { fhirUrl: sandbox.url, isUsual: true, ...settings })
 }
 
-/** Watches what is asked of all indexes, until the end of a test. */
+/** Records the calls of all indexes, until the end of a test. */
 function watch<K extends 'add' | 'link' | 'referred' | 'targets' | 'end'> (
   t: Test,
   name: K,
@@ -200,7 +200,7 @@ t.test('lines with many references are read, ordered and checked a few at a time
   t.ok(rows.getMaxCount() <= 6 * maxReferences, `${rows.getMaxCount()} references were looked at in one turn of the event loop`)
 })
 
-t.test('a line with more references than one may have fails and says how many, and one with as many is good', async t => {
+t.test('a line with too many references fails with the maximum, and one with as many as that is valid', async t => {
   const scene = await startWaitingLines(t, {
     lines: [...buildPatients(1), list('more', toPatients(10_001)), list('most', toPatients(10_000))],
     dryRun: true
@@ -216,7 +216,7 @@ t.test('a line with more references than one may have fails and says how many, a
   t.match(atLimit, { status: 'failed', message: /must lead to an existing record/ }, 'the records are not there')
 })
 
-t.test('lines of a circle that have too many references together fail', async t => {
+t.test('lines of a cycle that have too many references together fail', async t => {
   const half = toPatients(5_000)
   const lines = [
     list('a', ['List/b', ...half]),
@@ -238,7 +238,7 @@ t.test('lines of a circle that have too many references together fail', async t 
   ])
 })
 
-t.test('no more references are held than a path of lines may have, while their order is found', t => {
+t.test('no more references are held in memory than a path of lines may have, while their order is found', t => {
   const referred = (line: number): readonly number[] =>
     line > 100 ? [] : [line + 1, ...Array(maxReferences).fill(1_000)]
   t.throws(() => [...sortTopologically([1], { referred, isOrdered: line => line === 1_000 })], TooDeep)

@@ -102,7 +102,7 @@ async function fetchText (url: string, rules: SourceRules): Promise<string> {
   return Buffer.concat(chunks).toString()
 }
 
-/** What a refused source says. */
+/** The message of a refused source. */
 const withMessage = (words: string | RegExp) => ({ message: words }) as object as Error
 
 test('a source is fetched from the address that its name had once, its certificate verified, and no redirect followed', async t => {
@@ -150,7 +150,7 @@ test('a source is fetched from the address that its name had once, its certifica
   await t.rejects(
     fetchText(`https://${host}/a`, { importHosts: [host], trial: { loopback: true, resolve: steady.resolve } }),
     { code: /CERT|SELF_SIGNED/ },
-    'a certificate that nobody trusts'
+    'an untrusted certificate'
   )
   t.same([...new Set(requested)], ['/a?secret=1', '/moved', '/gone', '/a'])
 })
@@ -195,7 +195,7 @@ test('a manifest is refused where its hosts are not allowed, by this gateway and
   }
 })
 
-test('an import through raw FHIR is begun, asked after and ended as one of Bulk Data Access', async t => {
+test('an import through raw FHIR is started, polled and cancelled as one of Bulk Data Access', async t => {
   const gateway = await startGateway(t, { config: { bulk: { importHosts: ['files.example.invalid'] } } })
   const { secret } = await gateway.createKey()
   const sendRequest = (path: string, init: RequestInit = {}) =>
@@ -255,7 +255,7 @@ test('an import through raw FHIR is begun, asked after and ended as one of Bulk 
   t.notMatch(JSON.stringify(gateway.logged()), /secret-path/, 'no log holds the address of a source')
 })
 
-test('an import fetches all its sources, and their lines have one row of results, in their order', async t => {
+test('an import fetches all its sources, and their lines have one list of results, in their order', async t => {
   const patients = '\uFEFF{"id":"p1","firstName":"A","lastName":"One"}\n\n{"id":"p2","firstName":"B","lastName":"Two"}'
   const observations = [1, 2, 3]
     .map(

@@ -9,7 +9,7 @@ import { startTestSandbox } from '../harness/sandbox.js'
 import { waitUntil } from '../harness/until.js'
 import { startNativeScene, type NativeScene } from './native-importing.js'
 
-/** Patients, each with an observation of it; the first observation is of somebody else. */
+/** Patients, each with an observation of it; the first observation is of another subject. */
 const buildLines = (count: number, subjectOfFirst: string): unknown[] =>
   [...Array(count).keys()].map(at =>
     at % 2 === 0
@@ -23,7 +23,7 @@ const buildLines = (count: number, subjectOfFirst: string): unknown[] =>
         }
   )
 
-/** An import of which the second half of its input is held back until it is let go. */
+/** An import whose second half of the input is held back until it is released. */
 async function startHeld (
   t: Test,
   input: readonly unknown[]
@@ -62,7 +62,7 @@ test('lines whose references are known are written while others are still read',
   t.equal(scene.written(), 4_000, 'each once')
 })
 
-test('a line that refers to what is not known yet waits until all are read', async t => {
+test('a line that refers to an unknown record waits until all are read', async t => {
   const { scene, letGo } = await startHeld(t, buildLines(4_000, 'Patient/p3998'))
   const ended = scene.run()
   await waitUntil(() => scene.written() >= 1_000)
@@ -87,8 +87,8 @@ test('an import that is left while it reads and writes begins nothing more, and 
   t.equal(await scene.countRecords('Observation'), 2_000)
 })
 
-// What waited for other lines, for room or for a gateway that died was read, parsed and checked a second time.
-test('an import that is broken off again and again reads its input once, and leaves nothing of its lines behind', async t => {
+// Lines that waited for other lines, for disk space or for a dead gateway were read, parsed and checked a second time.
+test('an import that is interrupted again and again reads its input once, and leaves nothing of its lines behind', async t => {
   const sandbox = await startTestSandbox(t)
   let read = 0
   async function * countReads (chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
@@ -111,7 +111,7 @@ test('an import that is broken off again and again reads its input once, and lea
   t.strictSame(readdirSync(folder).filter(name => name.startsWith('drafts') || name.startsWith('input')), [])
 })
 
-test('drafts of lines that are written while others are read take up no more room than those under way', async t => {
+test('drafts of lines that are written while others are read take up no more space than those under way', async t => {
   const { scene, letGo } = await startHeld(t, buildLines(6_000, 'Patient/p0'))
   letGo()
   let largest = 0

@@ -6,7 +6,7 @@ import { testImports } from './import-contract.js'
 
 testImports('the sandbox', undefined)
 
-test('how many lines there are is told from the beginning', async t => {
+test('the number of lines is reported from the start', async t => {
   const gateway = await startGateway(t)
   const client = createImporter(gateway, (await gateway.createKey()).secret)
   for (const [text, lines] of [
@@ -25,7 +25,7 @@ test('how many lines there are is told from the beginning', async t => {
   }
 })
 
-test('records that are more than memory holds are stored as they were sent', async t => {
+test('more records than fit into memory are stored as they were sent', async t => {
   const gateway = await startGateway(t)
   const client = createImporter(gateway, (await gateway.createKey()).secret)
   const lines = Array.from({ length: 60 }, (_, at) => ({
@@ -43,7 +43,7 @@ test('records that are more than memory holds are stored as they were sent', asy
   }
 })
 
-test('every line has one result, in order: good, bad, too long, with CRLF, and the last one without a newline; blank ones have none', async t => {
+test('every line has one result, in order: valid, invalid, too long, with CRLF, and the last one without a newline; blank ones have none', async t => {
   const gateway = await startGateway(t, { config: { bulk: { lineBytes: 65_536 } } })
   const client = createImporter(gateway, (await gateway.createKey()).secret)
   const lines = Buffer.concat([
@@ -96,7 +96,7 @@ test('blank lines, above all the last, are skipped, and the others keep the numb
   })
 })
 
-test('a Bundle, a compressed file or a document given to the importer is named, and starts nothing', async t => {
+test('a Bundle, a compressed file or a document is refused by name, and no import starts', async t => {
   const gateway = await startGateway(t)
   const client = createImporter(gateway, (await gateway.createKey()).secret)
   const bundle = { resourceType: 'Bundle', type: 'transaction', entry: [{ resource: { resourceType: 'Patient' } }] }
@@ -121,7 +121,7 @@ test('a Bundle, a compressed file or a document given to the importer is named, 
   t.match((await client.run(collection, '?resourceType=Bundle')).results, [{ status: 'created', resourceType: 'Bundle' }])
 })
 
-test('lines come as JSON text, as NDJSON and compressed; what cannot be understood starts nothing', async t => {
+test('lines come as JSON text, as NDJSON and compressed; with anything else no import starts', async t => {
   const gateway = await startGateway(t)
   const client = createImporter(gateway, (await gateway.createKey()).secret)
   const line = '{"firstName":"Ada","lastName":"One"}'
@@ -142,7 +142,7 @@ test('lines come as JSON text, as NDJSON and compressed; what cannot be understo
   t.equal((await client.get('/bulk/jobs')).body.data.total, 2)
 })
 
-test('past the allowance of the month a line is not written, and what was written counts once each', async t => {
+test('past the monthly allowance a line is not written, and each written line counts once', async t => {
   const plans = { small: { requestsPerMinute: null, requestsPerMonth: 30, overage: false } }
   for (const [mode, code] of [['test', 'SANDBOX_QUOTA_EXCEEDED'], ['live', 'MONTHLY_QUOTA_EXCEEDED']] as const) {
     const gateway = await startGateway(t, { plans })

@@ -16,7 +16,7 @@ interface ResultLine {
 /** A client of one organization that imports. */
 export interface Importer {
   readonly secret: string
-  /** Sends lines as NDJSON. @returns the answer */
+  /** Sends lines as NDJSON. @returns the response */
   readonly send: (
     lines: string | Buffer,
     query?: string,

@@ -7,19 +7,19 @@ import type { ExportRequest, Job, JobChange } from '../../src/jobs/model/job.js'
 import { mappings } from '../../src/mappings/registry.js'
 
 /**
- * Work on one job that can be broken off as a process is that dies: what was not flushed is lost, what was not saved is
- * forgotten.
+ * Work on one job that can be interrupted as by the death of its process: bytes that were not flushed and changes that
+ * were not saved are lost.
  */
 export interface BreakableJob {
-  /** As it was last saved. */
+  /** The job as it was last saved. */
   readonly job: Job
-  /** Each file as it is on the disk. */
+  /** The bytes of each file on the disk. */
   readonly disk: ReadonlyMap<string, Buffer>
   readonly saves: Array<Omit<JobChange, 'end'>>
   /**
-   * Works on it until its end, or until it is broken off.
+   * Works on it until its end, or until it is interrupted.
    * @param breaksAt the step at which the process dies: a write, or a flush or save of something new
-   * @param saveEveryMs 0 for a note after each portion
+   * @param saveEveryMs 0 for a save after each chunk
    */
   run(options?: {
     readonly breaksAt?: number
@@ -60,7 +60,7 @@ export function createBreakableJob (
         signal,
         save: async change => {
           const next = JSON.parse(JSON.stringify({ ...job, ...change }))
-          // How often a datastore is asked in vain whether it is done is not the work's.
+          // Polls of a datastore that is not done yet are no step of the work.
           if (!isDeepStrictEqual(next, JSON.parse(JSON.stringify(job)))) step()
           signal.throwIfAborted()
           saves.push(change)
@@ -105,7 +105,7 @@ function buildJob (request: Partial<ExportRequest>, tenantId: string): Job {
   }
 }
 
-/** Files that keep what was flushed, and, as it happens, half of what was not. */
+/** Files that hold what was flushed and, as it may happen, half of what was not. */
 function createFiles (disk: Map<string, Buffer>, step: () => void): JobFiles {
   return {
     write: async (name, from = 0) => {

@@ -1,17 +1,17 @@
-/** Jobs as workers leave them, made behind the back of a gateway, for tests of what clients see of them. */
+/** Jobs as workers leave them, created without a gateway, for tests of what clients see of them. */
 import { join } from 'node:path'
 import SQLite from 'better-sqlite3'
 import { Spool } from '../../src/jobs/storage/files.js'
 import type { ControlStore } from '../../src/control-plane/store/store.js'
 import type { Job, JobChange, JobOwner, JobRequest } from '../../src/jobs/model/job.js'
 
-/** What a test says of a job. */
+/** The options of a test's job. */
 export interface JobOptions extends Omit<JobChange, 'files'> {
   readonly owner: Pick<JobOwner, 'tenantId' | 'mode'>
   readonly request?: JobRequest
   /** Files by their names; their lines are counted. */
   readonly files?: Readonly<Record<string, string>>
-  /** Nobody has begun with it. */
+  /** No gateway has claimed it. */
   readonly isPending?: boolean
 }
 
@@ -34,7 +34,7 @@ export const exportRequest: JobRequest = {
 }
 export const importRequest: JobRequest = { kind: 'import', dryRun: false, url: 'https://api.example.org' }
 
-/** Makes jobs in a control store of SQLite, and their files in the spool of the gateway beside it. */
+/** Makes jobs in a control store of SQLite, and their files in the spool of its gateway. */
 export function createJobMaker (control: ControlStore, dataDirectory: string): (request: JobOptions) => Promise<Job> {
   const spool = new Spool({ directory: join(dataDirectory, 'bulk'), reserveBytes: 0 })
   return async ({ owner, request = exportRequest, files = {}, isPending, ...change }) => {

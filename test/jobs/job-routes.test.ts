@@ -37,7 +37,7 @@ async function startScene (t: Test, settings: GatewaySettings = {}) {
 const toFilePath = ({ id }: Job) => `/${id}/files/Patient.ndjson`
 
 t.test(
-  'a job is told as it stands: pending, under way with its speed, completed with its files, failed with the reason',
+  'a job is shown in each state: pending, running with its speed, completed with its files, failed with the reason',
   async t => {
     const { make, sendRequest } = await startScene(t)
     const read = async (job: Job) => (await sendRequest('GET', `/${job.id}`)).json().data
@@ -131,7 +131,7 @@ t.test('jobs are listed newest first, a page at a time, each once', async t => {
   ]) { t.match((await sendRequest('GET', query)).json(), { code: 'INVALID_CURSOR' }, query) }
 })
 
-t.test('a job is cancelled at each stage before its end; one that has ended stays as it is', async t => {
+t.test('a job is cancelled at each stage before its end; one that has ended stays unchanged', async t => {
   const { make, sendRequest, control } = await startScene(t)
   for (const [request, status] of [
     [{ isPending: true }, 'cancelled'],
@@ -148,7 +148,7 @@ t.test('a job is cancelled at each stage before its end; one that has ended stay
   }
 })
 
-t.test('whoever may start a job may end it: a read key an export, a write key both; to look needs read', async t => {
+t.test('a key that may start a job may cancel it: a read key an export, a write key both; reading a job needs read', async t => {
   const { make, sendRequest, createScopedKey, control } = await startScene(t)
   const [read, write] = [await createScopedKey(['read']), await createScopedKey(['write'])]
   const fetchStatus = async (method: string, path: string, key: string) =>
@@ -169,7 +169,7 @@ t.test('whoever may start a job may end it: a read key an export, a write key bo
 })
 
 t.test(
-  'a file is downloaded whole, compressed for who takes that, and is never stored on the way nor taken for a page',
+  'a file is downloaded whole, compressed when accepted, and is never cached on the way nor taken for a page',
   async t => {
     const { make, sendRequest } = await startScene(t)
     const job = await make(completed)
@@ -197,7 +197,7 @@ t.test(
   }
 )
 
-t.test('a part of a file is what the whole has at that place', async t => {
+t.test('a range of a file has the bytes of the whole at that offset', async t => {
   const { make, sendRequest } = await startScene(t)
   const path = toFilePath(await make(completed))
   const { etag } = (await sendRequest('GET', path)).headers as { etag: string }
@@ -239,7 +239,7 @@ t.test('a part of a file is what the whole has at that place', async t => {
   }
 })
 
-t.test('HEAD says what GET would, and who has a file already gets none of it', async t => {
+t.test('HEAD has the status and headers of GET, and a client that has a file already gets none of it', async t => {
   const { make, sendRequest } = await startScene(t)
   const path = toFilePath(await make(completed))
   for (const headers of [
@@ -267,7 +267,7 @@ t.test('HEAD says what GET would, and who has a file already gets none of it', a
 })
 
 t.test(
-  'files of an export that has ended are removed before their time by the address that clients of FHIR use',
+  'files of an export that has ended are deleted early through the URL that FHIR clients use',
   async t => {
     const { make, sendRequest, inject, secret } = await startScene(t)
     const job = await make(completed)
@@ -296,7 +296,7 @@ t.test('nothing but the files that a completed job lists is served', async t => 
   }
 })
 
-t.test('files at another gateway are said to be there, and to be asked for again', async t => {
+t.test('files at another gateway are a 503 with Retry-After', async t => {
   const { make, sendRequest, control, owner } = await startScene(t)
   const job = await make({ isPending: true })
   const { lease } = (await control.jobs.claim({ gateway: 'x', storeId: job.storeId, perTenant: 9, leaseMs: 60_000 }))!
@@ -314,7 +314,7 @@ t.test('files at another gateway are said to be there, and to be asked for again
 })
 
 t.test(
-  'a file that somebody changed on the disk is an error, or breaks off, and is never taken for a whole one',
+  'a file that was changed on the disk is an error, or breaks off, and is never taken for a complete one',
   async t => {
     const { make, secret, url, dataDirectory, logged } = await startScene(t)
     const content = `${randomBytes(99).toString('hex')}\n`.repeat(1_500)
@@ -365,7 +365,7 @@ t.test(
 )
 
 t.test(
-  'a download costs no more memory than its client takes, and a client that leaves lets go of the file',
+  'a download takes no more memory than its client reads, and a client that disconnects releases the file',
   async t => {
     const { make, secret, url, logged } = await startScene(t)
     const big = `${'x'.repeat(999)}\n`.repeat(60_000)
@@ -399,7 +399,7 @@ t.test(
   }
 )
 
-t.test('requests for jobs are counted in words of the routes', async t => {
+t.test('requests for jobs are counted by route', async t => {
   const { make, sendRequest, control, owner } = await startScene(t)
   const job = await make(completed)
   for (const [method, path] of [

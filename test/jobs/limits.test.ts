@@ -12,10 +12,10 @@ import { startGateway } from '../harness/gateway.js'
 import { startStandIn, startControlPlane } from '../sync/control-plane.js'
 import { createJobMaker } from './job-fixtures.js'
 
-// One organization could start jobs without end: each waited for its turn, and kept its input on the disk of all.
+// One organization could start jobs without end: each waited for its turn, with its input on the shared disk.
 
 t.test(
-  'an organization with a hundred jobs that wait starts no other one until one of them ends, and nobody else is held up',
+  'an organization with a hundred waiting jobs starts no other until one of them ends, and other organizations are not held up',
   async t => {
     const gateway = await startGateway(t, { plans: unlimitedPlans })
     const [mine, others] = [await gateway.createKey(), await gateway.createKey()]
@@ -56,10 +56,10 @@ t.test(
   }
 )
 
-// Each start counted before any other one had made its job.
+// Each start counted the jobs before any other one had created its job.
 
 t.test(
-  'jobs that are started at the same moment are never more than an organization may have, and what those sent that are refused is not kept',
+  'concurrent starts never exceed the maximum of jobs of an organization, and the input of rejected ones is deleted',
   async t => {
     const gateway = await startGateway(t, { plans: unlimitedPlans })
     const { secret, tenantId } = await gateway.createKey()
@@ -85,16 +85,16 @@ t.test(
   }
 )
 
-// That an organization has too many jobs was told to a gateway by an answer in which nothing was, so that nothing else
-// could ever be refused.
+// The control plane reported an organization's maximum of jobs by an empty response, so that no other reason was
+// possible.
 
-/** What an older version asks and answers, and what this one does. */
+/** The request of this version and that of an older one. */
 const [question, older] = ['jobs/create?reasons=true', 'jobs/create']
 const reason = { refused: 'too many unfinished jobs' }
 const tooMany = { code: 'RATE_LIMITED', status: 429, message: /bulk jobs that have not ended/ }
 
 t.test(
-  'the control plane says why it makes no job to a gateway that takes reasons, and is silent to an older one',
+  'the control plane gives a gateway that accepts reasons the reason why it creates no job, and an older one none',
   async t => {
     const { app, control, token } = await startControlPlane(t)
     const sendRequest = async (path: string) => {
@@ -115,7 +115,7 @@ t.test(
 )
 
 t.test(
-  'a gateway takes the reason, or the silence of an older control plane, and no reason that it does not know',
+  'a gateway accepts a reason, no reason from an older control plane, and no reason that it does not know',
   async t => {
     const requested: string[] = []
     const responses = [reason, {}, { refused: 'another reason' }]
@@ -149,23 +149,23 @@ t.test('the job of a dead gateway is taken over a lease after the clock was set 
   clock.ms -= 3 * 3_600_000
   t.equal(await jobs.claim(worker), undefined)
   clock.ms += 29_999
-  t.equal(await jobs.claim(worker), undefined, 'whoever had it may work until then')
+  t.equal(await jobs.claim(worker), undefined, 'its gateway may work until then')
   clock.ms += 1
   t.match(await jobs.claim(worker), { job: { id: dead.job.id }, failures: 1 })
 })
 
-t.test('a gateway that lives keeps its job when the clock is set back', async t => {
+t.test('a running gateway keeps its job when the clock is set back', async t => {
   const { jobs, clock } = await createScene(t)
   const { lease } = (await jobs.claim(worker))!
   clock.ms -= 3 * 3_600_000
   for (let i = 0; i < 20; i++) {
     t.equal(await jobs.claim({ ...worker, gateway: 'two' }), undefined)
     clock.ms += 10_000
-    t.equal(await jobs.save(lease, {}, 30_000), 'going on')
+    t.equal(await jobs.save(lease, {}, 30_000), 'ok')
   }
 })
 
-t.test('a job in trouble is taken up again after the clock was set back', async t => {
+t.test('a failing job is retried after the clock was set back', async t => {
   const { jobs, clock } = await createScene(t)
   await jobs.release((await jobs.claim(worker))!.lease, { afterMs: 600_000 })
   t.equal(await jobs.claim(worker), undefined, 'its pause lasts')

@@ -8,7 +8,7 @@ import { createImporter } from './importing.js'
 const mebibyte = 1024 * 1024
 const max = 16 * mebibyte
 
-/** A good line, one of 50 MB, and a good one. */
+/** A valid line, one of 50 MB, and a valid one. */
 async function * generateInput (each = () => {}): AsyncGenerator<Buffer> {
   yield Buffer.from('{"resourceType":"Patient","id":"before"}\n{"resourceType":"Patient","name":[{"family":"')
   for (let done = 0; done < 50; done++) {
@@ -19,7 +19,7 @@ async function * generateInput (each = () => {}): AsyncGenerator<Buffer> {
 }
 
 // First, before anything else holds memory.
-test('of a line that is too long, no more is held than the longest there may be', async t => {
+test('of a line that is too long, no more is held in memory than the maximum', async t => {
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as () => void
   collect()
@@ -43,7 +43,7 @@ test('of a line that is too long, no more is held than the longest there may be'
   t.ok(maxHeld <= max + 4 * mebibyte, `held ${maxHeld} bytes`)
 })
 
-test('a line of 50 MB fails with the longest there may be, and those around it are stored', async t => {
+test('a line of 50 MB fails with the maximum length, and those around it are stored', async t => {
   const gateway = await startGateway(t)
   const { secret } = await gateway.createKey()
   const response = await fetch(`${gateway.url}/v1/bulk/import`, {

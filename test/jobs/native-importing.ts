@@ -28,7 +28,7 @@ import { createOwnershipCache } from '../../src/tenant-guard/ownership.js'
 import { findFreePort } from '../harness/free-port.js'
 import { startTestSandbox } from '../harness/sandbox.js'
 
-/** Records that refer to each other, in circles, to nothing, and that can't be read. */
+/** Records that refer to each other, in cycles, to nothing, and unreadable ones. */
 export const buildMixedLines = (count: number): unknown[] => [...Array(count).keys()].map(at => {
   if (at % 90 === 5) return { resourceType: 'Patient', id: 7 }
   if (at % 90 === 6) {
@@ -64,14 +64,14 @@ export const buildMixedLines = (count: number): unknown[] => [...Array(count).ke
 })
 
 const died = new Error('the process died')
-/** Of one organization, as in every run. */
+/** The same for all runs of one organization. */
 const deriveIdentityKey = (tenantId: string): string => createHash('sha256').update(tenantId).digest('base64')
 
-/** One import through a datastore's native import, which can be broken off at any step. */
+/** One import through a datastore's native import, which can be interrupted at any step. */
 export interface NativeScene {
-  /** Those of the job. */
+  /** The files of the job. */
   readonly files: JobFiles
-  /** Works on the job until it ends, or until so many steps are done: from then on nothing is done any more. */
+  /** Works on the job until it ends, or until so many steps are done: then the process dies. */
   readonly run: (breaksAt?: number, signal?: AbortSignal) => Promise<'ended' | 'broken off'>
   readonly readResults: () => ReadonlyArray<{
     readonly line: number
@@ -80,14 +80,14 @@ export interface NativeScene {
     readonly code?: string
     readonly message?: string
   }>
-  /** What was counted: records by how they were answered. */
+  /** Counted usage: records by the kind of their response. */
   readonly counted: readonly RecordUse[]
-  /** Records that are taken from the month and were neither counted nor given back. */
+  /** Records that are taken from the monthly quota and were neither counted nor given back. */
   readonly held: () => number
   readonly countRecords: (type: string) => Promise<number>
-  /** Records that went by transactions. */
+  /** The number of records that were written by transactions. */
   readonly written: () => number
-  /** Imports that the datastore was asked for. */
+  /** The number of imports that were requested of the datastore. */
   readonly begun: () => number
   readonly offers: ImportFileServer
 }
@@ -95,16 +95,16 @@ export interface NativeScene {
 export interface NativeSceneSettings {
   readonly fhirUrl: string
   readonly lines?: readonly unknown[]
-  /** In place of lines: from where they are fetched, and by which rules. */
+  /** The sources in place of `lines`, and the rules for fetching them. */
   readonly fetched?: { readonly sources: readonly Source[], readonly rules: SourceRules }
   /** By transactions alone. */
   readonly isUsual?: boolean
   readonly tenantId?: string
   readonly max?: number
   readonly dryRun?: boolean
-  /** Throws when too little is left of the disk for the index. */
+  /** Throws when too little disk space is left for the index. */
   readonly requireRoom?: JobFiles['requireRoom']
-  /** How the input comes when it is read from its beginning. */
+  /** Wraps the input when the import reads it from the start. */
   readonly reading?: (chunks: AsyncIterable<Buffer>) => AsyncIterable<Buffer>
 }
 
@@ -292,7 +292,7 @@ export async function startNativeScene (
   }
 }
 
-/** Where the datastore fetches; whoever has no good URL and password gets nothing. */
+/** Serves the files to the datastore; a request without a valid URL and password gets nothing. */
 async function listen (
   offers: (url: string) => ImportFileServer
 ): Promise<{ readonly offers: ImportFileServer; readonly close: () => Promise<void> }> {
@@ -311,15 +311,13 @@ async function listen (
   }
 }
 
-/** What a datastore does when it is asked for an import, with the lines that it fetched. */
+/** What a datastore does with a requested import and the lines that it fetched. */
 export type NativeManner = (
   lines: readonly string[],
   store: (line: string) => Promise<unknown>
 ) => Promise<{ readonly status: number } | undefined>
 
-/**
- * A sandbox with a native `$import`. @param manner answers what its end is told with; undefined where it offers none
- */
+/** A sandbox with a native `$import`. @param manner returns the response to its end; undefined where it offers none */
 export async function startNativeDatastore (
   t: Test,
   manner: NativeManner | undefined

@@ -4,7 +4,7 @@ import { ImportFileServer } from '../../src/jobs/import/native/file-server.js'
 
 const buildBasicHeader = (credentials: string): string => `Basic ${Buffer.from(credentials).toString('base64')}`
 
-test('lines that are offered are had by their own URL with their own password, once they are open and until they are closed', async t => {
+test('offered lines are served at a URL of their own with a password of their own, from opening to closing', async t => {
   const offers = new ImportFileServer('http://gateway.test:8080')
   const offer = offers.offer(new Map([['Patient', () => Readable.from(['line'])]]))
   const other = offers.offer(new Map([['Patient', () => Readable.from(['other'])]]))
@@ -35,7 +35,7 @@ test('lines that are offered are had by their own URL with their own password, o
   t.equal(await offers.find(validRequest), undefined)
 })
 
-test('who waits for lines that are never opened gets nothing', async t => {
+test('a request for lines that are never opened gets nothing', async t => {
   const offers = new ImportFileServer('http://gateway.test:8080')
   const offer = offers.offer(new Map([['Patient', () => Readable.from(['line'])]]))
   const [token, name] = offer.files[0]!.url.split('/').slice(-2) as [string, string]

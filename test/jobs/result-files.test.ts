@@ -12,8 +12,8 @@ import { startGateway } from '../harness/gateway.js'
 import { waitUntil } from '../harness/until.js'
 import { createImporter } from './importing.js'
 
-// Only the number of an organization's jobs was bounded: what it sent, or exported, filled the disk that all
-// organizations share.
+// Only the number of an organization's jobs was bounded: its uploads and exports filled the disk that all organizations
+// share.
 
 const maxBytes = 2 ** 20
 const line = '{"lastName":"Byron"}\n'
@@ -24,7 +24,7 @@ async function startUploads (t: Test) {
   const { secret, tenantId } = await gateway.createKey()
   const spool = join(gateway.dataDirectory, 'bulk')
   const listFolders = () => readdirSync(spool).filter(name => name.startsWith('job-'))
-  /** Another job of somebody, as another gateway at the same directory may have it. */
+  /** Another job of a tenant, as another gateway at the same directory may have it. */
   const hold = async (bytes: number, of = tenantId) => {
     const { id, files } = await new Spool({ directory: spool, reserveBytes: 0 }).begin({ tenantId: of, mode: 'test' })
     const writer = await files.write('Patient.ndjson')
@@ -36,7 +36,7 @@ async function startUploads (t: Test) {
 }
 
 t.test(
-  'an upload that is larger than what an organization may hold is refused while it comes, or before, and nothing of it stays',
+  'an upload beyond the quota of an organization is refused while it comes, or before, and nothing of it stays',
   async t => {
     const { client, listFolders } = await startUploads(t)
     const refused = { status: 413, body: { code: 'PAYLOAD_TOO_LARGE', message: /Import or export less at once/ } }
@@ -50,7 +50,7 @@ t.test(
   }
 )
 
-t.test('an upload whose length nobody knows is refused before it has ended', async t => {
+t.test('an upload of unknown length is refused before it has ended', async t => {
   const { gateway, client, listFolders } = await startUploads(t)
   const status = await new Promise(resolve => {
     const sending = request(
@@ -71,7 +71,7 @@ t.test('an upload whose length nobody knows is refused before it has ended', asy
 })
 
 t.test(
-  'what other jobs of the organization hold counts, wherever they come from; that of other organizations does not',
+  "files of the organization's other jobs count, whichever gateway wrote them; those of other organizations do not",
   async t => {
     const { gateway, client, listFolders, hold } = await startUploads(t)
     await hold(maxBytes, (await gateway.createKey()).tenantId)
@@ -83,7 +83,7 @@ t.test(
   }
 )
 
-t.test('an export that would become larger than that ends as failed, and says why', async t => {
+t.test('an export that would exceed the quota fails with that reason', async t => {
   const { client, hold } = await startUploads(t)
   // Not by an import, whose files would count as well.
   for (let at = 0; at < 200; at++) {
@@ -98,7 +98,7 @@ t.test('an export that would become larger than that ends as failed, and says wh
   })
 })
 
-t.test('an import whose results would become larger than that ends as failed, and says why', async t => {
+t.test('an import whose results would exceed the quota fails with that reason', async t => {
   const { client } = await startUploads(t)
   const started = await client.send('0\n'.repeat(maxBytes / 4), '?resourceType=patients')
   t.equal(started.status, 202)
@@ -112,7 +112,7 @@ async function startSpool (t: Test) {
   const directory = mkdtempSync(join(tmpdir(), 'clinigate-deleted-'))
   t.teardown(() => rmSync(directory, { recursive: true, force: true }))
   const spool = new Spool({ directory, reserveBytes: 0, organizationBytes: maxBytes })
-  // So many folders that it takes a while to look what is there, and is not done again soon.
+  // So many folders that it takes a while to scan them, which is not done again soon.
   await Promise.all(Array.from({ length: 500 }, () => spool.begin({ tenantId: 'org-b', mode: 'test' })))
   /** Writes a file of a new job piece by piece, and deletes it when it is refused, as for an upload. */
   const upload = async (bytes: number) => {
@@ -135,22 +135,22 @@ t.test('files that were deleted do not count from then on', async t => {
   const { spool, upload } = await startSpool(t)
   for (let tries = 0; tries < 5; tries++) {
     const id = await upload(maxBytes * 0.9)
-    await t.rejects(upload(maxBytes * 0.5), { code: 'RATE_LIMITED' }, 'there is no room beside it')
+    await t.rejects(upload(maxBytes * 0.5), { code: 'RATE_LIMITED' }, 'there is no space next to it')
     await spool.delete(id)
   }
 })
 
-t.test('an upload that is larger than all may be is refused as such, also right after another one', async t => {
+t.test('an upload beyond the maximum of all uploads is refused as such, also right after another one', async t => {
   const { upload } = await startSpool(t)
   for (let tries = 0; tries < 3; tries++) await t.rejects(upload(maxBytes * 2), { code: 'PAYLOAD_TOO_LARGE' })
 })
 
-t.test('what is deleted while it is looked what is there is not found', async t => {
+t.test('a job that is deleted during the scan does not count', async t => {
   const { directory, spool, upload } = await startSpool(t)
   const id = await upload(maxBytes * 0.9)
   const holdings = new DiskQuota({ directory, max: maxBytes })
   const looking = holdings.require(hashOwner(owner), 0)
-  // The look has found it or has not by now.
+  // The scan has found it or has not by now.
   await spool.delete(id)
   holdings.forget(id)
   await looking
@@ -177,7 +177,7 @@ t.test('where the results of an import can\'t be read, a client that takes gzip 
   }
 })
 
-t.test('HEAD says of the results of an import what GET would, without them', async t => {
+t.test('HEAD has the headers of GET for the results of an import, without them', async t => {
   const gateway = await startGateway(t)
   const { secret } = await gateway.createKey()
   const { job } = await createImporter(gateway, secret).run([{ resourceType: 'Patient' }])
@@ -209,8 +209,8 @@ async function runImport (t: Test, lines: number) {
   return { fetchResults, index: join(gateway.dataDirectory, 'bulk', job.id, 'index.db') }
 }
 
-// All results were read in one turn as fast as the client took them, and every other request waited.
-t.test('others have their turn while the results of an import are read', async t => {
+// All results were read in one turn of the event loop as fast as the client took them, and every other request waited.
+t.test('other requests have their turn while the results of an import are read', async t => {
   const { fetchResults } = await runImport(t, 3_000)
   let turns = 0
   const turn = () => { turns++; next = setImmediate(turn) }
@@ -224,7 +224,7 @@ t.test('others have their turn while the results of an import are read', async t
 
 // SQLite waited for the end of a write that could only end on the same thread: two seconds in which nothing else was
 // done, and then the results were cut off.
-t.test('results are whole though the import is being written, and nobody waits for them', async t => {
+t.test('results are complete though the import is being written, and the process is not blocked', async t => {
   const { fetchResults, index } = await runImport(t, 1_000)
   const writer = new SQLite(index)
   writer.exec('BEGIN EXCLUSIVE')

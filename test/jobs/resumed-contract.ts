@@ -46,10 +46,10 @@ function createScene (t: Test, url: string): Scene {
   }
 }
 
-/** What an export that is broken off, or that goes on while others write, must come to. */
+/** The results of an export that is broken off, or that goes on while others write. */
 export async function testResumedExports (t: Test, url: string): Promise<void> {
   await t.test('an export that is broken off at any step loses no record and doubles none', t => testInterruption(t, url))
-  await t.test('a record that is changed while an export goes on is in it once, as it was or as it is', t =>
+  await t.test('a record that is changed during an export is in it once, in the old version or the new one', t =>
     testConcurrentChange(t, url)
   )
 }

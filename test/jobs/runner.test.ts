@@ -16,7 +16,7 @@ import { waitUntil } from '../harness/until.js'
 import { createMemoryLog } from '../sync/control-plane.js'
 import { exportRequest, owner } from './job-fixtures.js'
 
-/** Longer than a busy machine stands still. */
+/** Longer than a busy machine stalls. */
 const usualLeaseMs = 600_000
 
 /** A control store, a spool and any number of gateways that work on its jobs. */
@@ -40,7 +40,7 @@ async function createScene (t: Test) {
       spool,
       doJob: { export: doJob, import: doJob },
       gateway: 'one',
-      jobsAtOnce: 4,
+      maxConcurrentJobs: 4,
       jobsPerOrganization: 4,
       isRevoked: () => false,
       log,
@@ -67,7 +67,7 @@ const withChanges = (jobs: Jobs, changes: Partial<Jobs>): Pick<Jobs, 'claim' | '
   ...changes
 })
 
-/** Work that goes on until it is to be left. */
+/** Work that goes on until it is aborted. */
 const runUntilAborted: JobHandler = ({ signal }) =>
   new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
 
@@ -87,7 +87,7 @@ t.test('a job is done and completed, with what was saved on the way', async t =>
   t.match(await jobs.find(id, owner), { progress: { processed: 1 }, files: [{ count: 1 }] })
 })
 
-t.test('a job that this process hears of is begun at once, without waiting for a look', async t => {
+t.test('a runner that is woken for a new job starts it at once, without waiting for its next poll', async t => {
   const { run, create, readStatus } = await createScene(t)
   const runner = run(async () => {}, { lookMs: 3_600_000 })
   await pause(100)
@@ -98,7 +98,7 @@ t.test('a job that this process hears of is begun at once, without waiting for a
 })
 
 t.test(
-  'a gateway works on no more jobs at a time than it may, nor on more of one organization, and takes the next when one ends',
+  'a gateway runs no more jobs at a time than its maximum, nor more of one organization, and takes the next when one ends',
   async t => {
     const { run, create, jobs } = await createScene(t)
     const ids = (
@@ -127,7 +127,7 @@ t.test(
         await pause(10)
         count(-1)
       },
-      { jobsAtOnce: 3, jobsPerOrganization: 2 }
+      { maxConcurrentJobs: 3, jobsPerOrganization: 2 }
     )
     await waitUntil(() => begun === 3)
     await pause(200)
@@ -147,7 +147,7 @@ t.test(
 )
 
 t.test(
-  "a failure of the client's ends the job with its code and message; trouble that no later attempt mends does too",
+  "a failure of the client's ends the job with its code and message; so does a permanent failure",
   async t => {
     for (const failure of [
       new Failure('INSUFFICIENT_SCOPE', { message: 'No.', cause: 'hidden' }),
@@ -166,7 +166,7 @@ t.test(
 )
 
 t.test(
-  'a job whose files somebody changed is stopped for good, and both its client and the operator learn why',
+  'a job whose files were changed by anything but the gateway fails for good, and both client and operator learn why',
   async t => {
     const { run, create, jobs, readStatus, lines, directory } = await createScene(t)
     const { id, files } = await create()
@@ -185,7 +185,7 @@ t.test(
   }
 )
 
-t.test('trouble of a datastore lets the job be taken up later, after growing pauses, from its checkpoint', async t => {
+t.test('after a failure of a datastore the job is retried, after growing pauses, from its checkpoint', async t => {
   const { run, create, jobs, clock, readStatus, lines } = await createScene(t)
   clock.standsStill = true
   const { id } = await create()
@@ -217,7 +217,7 @@ t.test('trouble of a datastore lets the job be taken up later, after growing pau
 })
 
 t.test(
-  'a job in trouble for ever fails in the end, with the code of the trouble; what nobody foresaw tells nothing of itself',
+  'a job that fails at each try fails in the end, with the code of the failure; an unexpected error is not disclosed',
   async t => {
     for (const [error, code] of [
       [new Failure('BACKEND_UNAVAILABLE'), 'BACKEND_UNAVAILABLE'],
@@ -235,7 +235,7 @@ t.test(
         { lookMs: 5 }
       )
       await waitUntil(async () => {
-        // Never under the hands of whoever works on it, whose lease would be over.
+        // Never while a gateway works on it, whose lease would be over.
         if (runner.running === 0) clock.aheadMs += 600_000
         return (await readStatus(id)) === 'failed'
       })
@@ -246,7 +246,7 @@ t.test(
   }
 )
 
-t.test('a job that takes its process with it each time is not begun for ever', async t => {
+t.test('a job that kills its process each time is not started for ever', async t => {
   const { run, create, jobs, spool, clock, readStatus } = await createScene(t)
   const { id } = await create()
   for (let i = 0; i <= 20; i++) {
@@ -259,7 +259,7 @@ t.test('a job that takes its process with it each time is not begun for ever', a
   t.equal(isBegun, false)
 })
 
-t.test('a cancelled job is left at once, and its place is free at once', async t => {
+t.test('a cancelled job is stopped at once, and its slot is free at once', async t => {
   const { run, create, jobs, readStatus } = await createScene(t)
   let reason: unknown
   const runner = run(async work => {
@@ -280,7 +280,7 @@ t.test('a cancelled job is left at once, and its place is free at once', async t
   t.equal(await readStatus(id), 'cancelled')
 })
 
-t.test('a job that is cancelled elsewhere is left with the next save or renewal', async t => {
+t.test('a job that is cancelled elsewhere is stopped at the next save or renewal', async t => {
   for (const isSaving of [true, false]) {
     const { run, create, jobs, readStatus } = await createScene(t)
     const runner = run(async work => {
@@ -316,7 +316,7 @@ t.test('a gateway that stops leaves its jobs to others at once, with their check
   t.equal(checkpoint, 7, 'though its lease would have lasted for an hour')
 })
 
-t.test('work that does not leave does not hold up the gateway\'s end for ever', { timeout: 120_000 }, async t => {
+t.test("work that does not stop does not hold up the gateway's shutdown for ever", { timeout: 120_000 }, async t => {
   const { run, create } = await createScene(t)
   await create()
   const runner = run(() => new Promise(() => {}), { leaseMs: 60_000 })
@@ -325,7 +325,7 @@ t.test('work that does not leave does not hold up the gateway\'s end for ever', 
   t.pass('it ended')
 })
 
-t.test('a lease is kept for as long as the work takes, and no other gateway begins', async t => {
+t.test('a lease is renewed for as long as the work takes, and no other gateway begins', async t => {
   const { run, create, jobs, clock, readStatus } = await createScene(t)
   clock.standsStill = true
   const { id } = await create()
@@ -352,7 +352,7 @@ t.test('a lease is kept for as long as the work takes, and no other gateway begi
 })
 
 t.test(
-  "a gateway that can't reach the control plane leaves the job before its lease runs out, and writes no more",
+  'a gateway that cannot reach the control plane stops the job before its lease runs out, and writes no more',
   async t => {
     const { run, create, jobs, clock, readStatus } = await createScene(t)
     // Else, on a busy machine, the store's lease runs out too, and the job is begun again before the test has looked.
@@ -399,7 +399,7 @@ t.test(
   }
 )
 
-t.test('a short absence of the control plane costs no work', async t => {
+t.test('a short outage of the control plane loses no work', async t => {
   const { run, create, jobs, readStatus } = await createScene(t)
   const { id } = await create()
   let [calls, begun] = [0, 0]
@@ -417,7 +417,7 @@ t.test('a short absence of the control plane costs no work', async t => {
   t.equal(begun, 1)
 })
 
-t.test('a job whose key is revoked is stopped, before it is begun or in the middle, and says why', async t => {
+t.test('a job whose key is revoked is stopped, before its start or in the middle, with that reason', async t => {
   for (const isBefore of [true, false]) {
     const { run, create, jobs, readStatus } = await createScene(t)
     const { id } = await create()
@@ -434,7 +434,7 @@ t.test('a job whose key is revoked is stopped, before it is begun or in the midd
   }
 })
 
-t.test('a control plane that can\'t be asked is said once in the log, and asked again', async t => {
+t.test('an unreachable control plane is logged once, and requested again', async t => {
   const { run, create, jobs, readStatus, lines } = await createScene(t)
   const { id } = await create()
   let request = 0
@@ -459,11 +459,11 @@ t.test('the failure of a job, which is read at any time, names neither a header 
       jobs: {
         save: async (_: unknown, change: unknown) => {
           saved.push(change)
-          return 'going on'
+          return 'ok'
         },
         release: async () => {}
       },
-      spool: { of: () => ({}) },
+      spool: { getJobFiles: () => ({}) },
       doJob: async () => {
         throw new PermanentFailure('BACKEND_UNAVAILABLE', { message: 'It is full.', retryAfterSeconds: 20 })
       },

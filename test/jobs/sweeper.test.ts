@@ -37,7 +37,7 @@ async function createScene (t: Test) {
   return { directory, clock, jobs: store.jobs, spool, lines, create, sweep, isThere }
 }
 
-t.test('files of a job are deleted when its time has come, and not before; then the job is forgotten', async t => {
+t.test('files of a job are deleted when it expires, and not before; then the job is forgotten', async t => {
   const { clock, jobs, create, sweep, isThere } = await createScene(t)
   const [ended, going] = [await create(), await create()]
   await jobs.cancel(ended.id, owner)
@@ -51,7 +51,7 @@ t.test('files of a job are deleted when its time has come, and not before; then 
 })
 
 t.test(
-  "a folder that belongs to no job goes a day after its last change; a job's folder of the same age stays",
+  "a folder that belongs to no job is deleted a day after its last change; a job's folder of the same age stays",
   async t => {
     const { directory, spool, create, sweep, isThere } = await createScene(t)
     const [job, orphan, upload] = [await create(), await spool.begin(), await spool.begin()]
@@ -67,11 +67,11 @@ t.test(
     ]) { utimesSync(join(directory, path), old, old) }
     sweep()
     await waitUntil(() => !isThere(orphan.id))
-    t.strictSame([isThere(job.id), isThere(upload.id)], [true, true], 'nor one into which somebody writes')
+    t.strictSame([isThere(job.id), isThere(upload.id)], [true, true], 'nor one that is being written')
   }
 )
 
-t.test('while jobs can\'t be asked for nothing is deleted, which is said once', async t => {
+t.test('while existing jobs cannot be listed nothing is deleted, which is logged once', async t => {
   const { directory, spool, jobs, sweep, isThere, lines } = await createScene(t)
   const orphan = await spool.begin()
   const old = new Date(Date.now() - 25 * 3_600_000)

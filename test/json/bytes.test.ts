@@ -1,4 +1,4 @@
-/** What compiled code finds in the bytes of JSON, against what the engine finds in its text. */
+/** The results of compiled code in the bytes of JSON, compared with those of the engine in its text. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
@@ -12,7 +12,7 @@ const base = 'http://a.test:8080/fhir/'
 const longer = 'https://gateway.test/v1/fhir/'
 const shorter = '/'
 
-/** Pieces of what a server sends, most of them with something of what is looked for. */
+/** Parts of a server's response, most of them with something of the text that is searched. */
 const chunk = fc.oneof(
   fc.constantFrom(base, base, base.slice(0, -1), base.slice(1), 'http://a.test:8080/', 'hhttp:', longer),
   fc.constantFrom('"reference"', '"reference', 'reference"', '"x-reference"', '\\"reference\\"', '"fullUrl":"', '"'),
@@ -25,7 +25,7 @@ const text = fc.array(chunk, { maxLength: 30 }).map(pieces => `{${pieces.join(''
 
 const isValue = new RegExp(`"reference"\\s*:\\s*"${base}`)
 
-/** Whether both questions about a text get the engine's answer. */
+/** Whether both searches of a text have the engine's result. */
 function isTrue (bytes: JsonBytes, text: string): boolean {
   const [json, sought] = [Buffer.from(text), Buffer.from(base)]
   const isEscaped = text.includes('\\/')
@@ -36,11 +36,11 @@ function isTrue (bytes: JsonBytes, text: string): boolean {
       (isEscaped ? undefined : text.replaceAll(base, other)))
 }
 
-t.test('the compiled code is that of its source: npm run outline', async t => {
+t.test('the compiled code is up to date with its source: npm run outline', async t => {
   t.equal(readFileSync(join(source, 'compiled.ts'), 'utf8'), printCompiled('bytes.as.ts', await compileBytes()))
 })
 
-t.test('what is looked for is found wherever it is, and nothing else', async () => {
+t.test('the text is found wherever it occurs, and nothing else is', async () => {
   const bytes = new JsonBytes()
   fc.assert(fc.property(text, text => isTrue(bytes, text)), { numRuns: 5_000 })
 })
@@ -64,10 +64,13 @@ const mutants = [
   ['v128.load(here + soughtLength - 1)', 'v128.load(here + soughtLength)']
 ] as const
 
-/** As much as the room for a result cannot hold, since it is so often in so short a text. */
+/** More matches than the buffer of a result holds, in a short text. */
 const dense = JSON.stringify(Array.from({ length: 20_000 }, () => 'h'))
 
-/** What finds each mistake, before chance does: some follow each other, since memory keeps what was there before. */
+/**
+ * Texts that find each mistake, before random ones do: some follow each other, since the memory still holds the one
+ * before.
+ */
 const examples = [
   `:"${base}`, `{"x":"${base}`, `{"x":"${base.slice(0, -1)}`, `{"reference":"${base}P`, `{"x":"${base}P","reference" : "${base}`, `{"x":"${base}`, `{"reference"|"${base}`,
   `{"reference":x${base}`, `{"xeference":"${base}`, `{"x":"x\\/"}${' '.repeat(20)}`, '{}', `{"x":"${base}"}`, '{"x":"'.padEnd(20),
@@ -97,7 +100,7 @@ t.test('the examples find each mistake of the source', async t => {
   }
 })
 
-t.test('nothing is known of what is too long, or where there is no WebAssembly', async t => {
+t.test('nothing is known of texts that are too long, or where there is no WebAssembly', async t => {
   const [json, sought, other] = ['{"x":"y"}', 'y', 'z'].map(text => Buffer.from(text)) as [Buffer, Buffer, Buffer]
   const long = Buffer.alloc(513, 'y')
   const bytes = new JsonBytes()

@@ -10,7 +10,7 @@ import { printJson } from '../../src/json/json.js'
 const names = ['a', 'name', 'telecom', 'eightchr', 'ninechars', 'sixteen_chars_ab', 'sixteen_chars_ac', 'xixteen_chars_ab', 'same_end_one_same_end', 'é', '']
 const known = names.map(name => [name, getNameId(name)] as const)
 
-/** A value without the members that are not looked for. */
+/** A value without the members that are not searched. */
 function pickKnown (value: unknown): unknown {
   if (Array.isArray(value)) return value.map(pickKnown)
   if (typeof value !== 'object' || value === null) return value
@@ -52,7 +52,7 @@ function tryParse (text: string): { readonly value: unknown } | undefined {
   }
 }
 
-/** Whether what is found in a text is what the engine's parser finds, or nothing is taken. */
+/** Whether a text has the same nodes as in the engine's parser, or is not accepted. */
 function isSound (nodes: JsonNodes, text: string): boolean {
   if (!nodes.open(Buffer.from(text))) return true
   const expected = tryParse(text)
@@ -102,11 +102,11 @@ const examples = [
   '{"a":1,"a":2}', '{"a":{"name":1},"name":2}', '{"name":1,"a":{"name":2}}', '[1,[2,[3]],4]', '{"a":[{},{"a":1},[]],"name":3}', '{"eightchr":1}',
   '{"ninechars":1}', '{"sixteen_chars_ac":1}', '{"xixteen_chars_ab":2}', '{"eightchs":1}', '{"a\\u0061":1}', '"\\"', '"a\\', '{"a":1,}', '[1,]', '[,1]',
   '{"a" 1}', '{a:1}', '1 2', '{} x', '[1}', '{"a":1]', '"\u0001"', '"\\ud83d\\ude00"', '""', '', ' ', '"exactly15bytes!"', '"sixteen bytes!!\\n"',
-  // A name that is looked for in the same place of the table as one that it is not.
+  // A searched name in the same place of the table as one that is not searched.
   '{"same_end_two_same_end":1}', '{"name":"a\\u0062","a":"ab"}', '{"a":"x","":"y"}'
 ]
 
-t.test('what is found in a text is what the engine reads of it', async t => {
+t.test("a text has the nodes that the engine's parser finds", async t => {
   const nodes = new JsonNodes()
   let taken = 0
   const numRuns = Number(process.env.OUTLINE_RUNS ?? 10_000)
@@ -117,7 +117,7 @@ t.test('what is found in a text is what the engine reads of it', async t => {
   t.ok(taken > numRuns / 5, `${taken} texts were taken`)
 })
 
-t.test('every text without escapes in names is taken, up to a hundred brackets', async t => {
+t.test('every text without escapes in names is accepted, up to a hundred brackets', async t => {
   const nodes = new JsonNodes()
   fc.assert(fc.property(fc.jsonValue(), value =>
     JSON.stringify(value).match(/\\["u\\bfnrt][^"]*":/) !== null || nodes.open(Buffer.from(JSON.stringify(value)))))
@@ -128,7 +128,7 @@ t.test('every text without escapes in names is taken, up to a hundred brackets',
   t.equal(nodes.open(Buffer.from('{"a":"\\u0062"}')), true, 'and the next text is taken')
 })
 
-t.test('large texts are taken while there is room, and texts behind them', async t => {
+t.test('large texts are accepted while there is room, and texts after them', async t => {
   const nodes = new JsonNodes()
   const printPage = (length: number): string => `{"a":[{"name":"${'ä'.repeat(length)}"}]}`
   for (const length of [1, 100_000, 10, 2_000_000, 3]) {
@@ -142,7 +142,7 @@ t.test('large texts are taken while there is room, and texts behind them', async
   t.ok(nodes.open(Buffer.from('[1]')))
 })
 
-t.test('names that become known later are found', async t => {
+t.test('names that are registered later are found', async t => {
   const nodes = new JsonNodes()
   t.ok(nodes.open(Buffer.from('{"later":1}')))
   for (let i = 0; i < 1_000; i++) getNameId(`name-${i}`)
@@ -151,7 +151,7 @@ t.test('names that become known later are found', async t => {
   t.throws(() => getNameId('x'.repeat(65)), RangeError)
 })
 
-t.test('a text is the same as another however it is escaped', async t => {
+t.test('a text equals another however it is escaped', async t => {
   const nodes = new JsonNodes()
   for (const [text, isSame] of [
     ['"email"', true], ['"\\u0065mail"', true], ['"emails"', false], ['"Email"', false], ['"\\u0045mail"', false], ['1234567', false], ['["email"]', false]
@@ -161,12 +161,12 @@ t.test('a text is the same as another however it is escaped', async t => {
   }
 })
 
-t.test('where there is no WebAssembly, or not all of it, nothing is taken', async t => {
+t.test('without WebAssembly, or without some of its features, no text is accepted', async t => {
   t.equal(new JsonNodes({ api: null }).open(Buffer.from('{}')), false)
   t.equal(new JsonNodes({ code: 'AAAA' }).open(Buffer.from('{}')), false)
 })
 
-t.test('the compiled code is that of the source', async t => {
+t.test('the compiled code is up to date with its source', async t => {
   const compiled = readFileSync(join(import.meta.dirname, '../../src/json/nodes/compiled.ts'), 'utf8')
   t.equal(compiled, printCompiled('nodes.as.ts', await compileNodes()))
 })

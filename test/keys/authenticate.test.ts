@@ -32,7 +32,7 @@ function createKeyChecks (t: Test, maxStalenessMinutes: number | null = null) {
     )
   }
   const checkNow = createAuthenticator({ replica, cache, maxStalenessMinutes })
-  // A key that is cached is decided on at once.
+  // A cached key is checked at once.
   const check: (...request: Parameters<typeof checkNow>) => Promise<Caller> = async (...request) => checkNow(...request)
   return {
     take,
@@ -68,7 +68,7 @@ function withOrganization (t: Test, maxStalenessMinutes: number | null = null) {
   return keys
 }
 
-t.test('a good key says who calls', async t => {
+t.test('a valid key identifies the caller', async t => {
   const keys = withOrganization(t)
   const { secret } = keys.addKey('live', { scopes: ['read'] })
   t.strictSame(await keys.check(secret), {
@@ -91,7 +91,7 @@ t.test('a request without a key is UNAUTHORIZED', async t => {
   })
 })
 
-t.test('two keys, or one that is no key, are INVALID_KEY_FORMAT without a look-up', async t => {
+t.test('two keys, or one of another format, are INVALID_KEY_FORMAT without a look-up', async t => {
   const keys = withOrganization(t)
   const { secret } = keys.addKey('test')
   for (const headers of [
@@ -111,7 +111,7 @@ t.test('two keys, or one that is no key, are INVALID_KEY_FORMAT without a look-u
   t.equal(keys.lookups(), 0)
 })
 
-t.test('a tool that can send nothing but Authorization: Bearer is known by its key', async t => {
+t.test('a tool that can only send Authorization: Bearer is authenticated by its key', async t => {
   const keys = withOrganization(t)
   const { secret } = keys.addKey('live')
   for (const headers of [
@@ -124,7 +124,7 @@ t.test('a tool that can send nothing but Authorization: Bearer is known by its k
   ]) t.match(await keys.checkHeaders(headers), { keyId: 'key-2' }, headers.join(' '))
 })
 
-t.test('a key in x-api-key and another one after Authorization: Bearer are refused with 401, whichever is valid', async t => {
+t.test('a key in x-api-key and another one after Authorization: Bearer are rejected with 401, whichever is valid', async t => {
   const keys = withOrganization(t)
   const { secret } = keys.addKey('live')
   const { secret: other } = keys.addKey('live')
@@ -138,7 +138,7 @@ t.test('a key in x-api-key and another one after Authorization: Bearer are refus
   t.equal(keys.lookups(), 0)
 })
 
-t.test('a key that was never made here is INVALID_KEY, and so is one whose stored mode is another', async t => {
+t.test('a key that was never created here is INVALID_KEY, and so is one whose stored mode is another', async t => {
   const keys = withOrganization(t)
   await t.rejects(keys.check(generateSecret('test')), { code: 'INVALID_KEY' })
   const secret = generateSecret('test')
@@ -146,7 +146,7 @@ t.test('a key that was never made here is INVALID_KEY, and so is one whose store
   await t.rejects(keys.check(secret), { code: 'INVALID_KEY' })
 })
 
-t.test('a revoked key is refused from the next call on', async t => {
+t.test('a revoked key is rejected from the next call on', async t => {
   const keys = withOrganization(t)
   const { secret, change } = keys.addKey('live')
   await keys.check(secret)
@@ -154,7 +154,7 @@ t.test('a revoked key is refused from the next call on', async t => {
   await t.rejects(keys.check(secret), { code: 'KEY_REVOKED', status: 401 })
 })
 
-t.test('a key is good until the last millisecond before its expiry, also from the cache', async t => {
+t.test('a key is valid until the last millisecond before its expiry, also from the cache', async t => {
   const keys = withOrganization(t)
   const { secret } = keys.addKey('live', { expiresAt: addMinutes(0.5).toISOString() })
   await keys.check(secret)
@@ -163,7 +163,7 @@ t.test('a key is good until the last millisecond before its expiry, also from th
   await t.rejects(keys.check(secret, addMinutes(0.5)), { code: 'KEY_EXPIRED', status: 401 })
 })
 
-t.test('a changed plan is the caller\'s from the next call on', async t => {
+t.test('a changed plan applies to the caller from the next call on', async t => {
   const keys = withOrganization(t)
   const { secret } = keys.addKey('live')
   await keys.check(secret)
@@ -180,7 +180,7 @@ t.test('while the copy is being built every key gets 503 with Retry-After', asyn
   })
 })
 
-t.test('a copy older than keys.maxStalenessMinutes lets nobody in, until it is up to date again', async t => {
+t.test('a copy older than keys.maxStalenessMinutes authenticates no caller, until it is up to date again', async t => {
   const keys = withOrganization(t, 10)
   const { secret } = keys.addKey('live')
   await keys.check(secret, addMinutes(10))
@@ -189,13 +189,13 @@ t.test('a copy older than keys.maxStalenessMinutes lets nobody in, until it is u
   await keys.check(secret, addMinutes(10.2))
 })
 
-t.test('without that bound a gateway that is cut off goes on validating', async t => {
+t.test('without that limit a gateway that is cut off goes on validating', async t => {
   const keys = withOrganization(t)
   const { secret } = keys.addKey('live')
   await keys.check(secret, addMinutes(60 * 24 * 365))
 })
 
-t.test('over HTTP the plugin knows the caller, and no answer or log line holds the key', async t => {
+t.test('over HTTP the plugin sets the caller, and no response or log line holds the key', async t => {
   const keys = withOrganization(t)
   const { secret } = keys.addKey('test')
   const lines: string[] = []
@@ -238,7 +238,7 @@ async function sendRaw ({ port }: AddressInfo, text: string): Promise<string> {
   return response
 }
 
-t.test('a key that was sent as nothing is one that was not sent', async t => {
+t.test('an empty key header counts as no key', async t => {
   const { inject } = await startGateway(t)
   for (const key of ['', ' ']) {
     t.match((await inject({ url: '/v1/patients', headers: { 'x-api-key': key } })).json(), { code: 'UNAUTHORIZED' })

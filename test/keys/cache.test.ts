@@ -12,7 +12,7 @@ function record (hash: string, rest: Partial<KeyRecord> = {}): KeyRecord {
   }
 }
 
-/** A cache over keys that the test changes, with a clock that it turns and a count of look-ups. */
+/** A cache over keys that the test changes, with a clock that the test sets and a count of look-ups. */
 function cacheOver (keys: Map<string, KeyRecord>, size?: number) {
   let passed = 1
   const seen: string[] = []
@@ -48,7 +48,7 @@ t.test('a key is looked up once in 60 seconds, and an unknown one once in 5', as
   t.same(seen, ['good', 'none', 'none', 'good'], 'use does not lengthen the minute')
 })
 
-t.test('no key is held past its expiry', async t => {
+t.test('no key is cached past its expiry', async t => {
   const { find, seen, pass } = cacheOver(
     new Map([
       ['soon', record('soon', { expiresAt: start + 10_000 })],
@@ -66,7 +66,7 @@ t.test('no key is held past its expiry', async t => {
   t.equal(seen.length, 4)
 })
 
-t.test('a changed key is looked up again at once, one that was unknown too', async t => {
+t.test('a changed key is looked up again at once, also one that was unknown', async t => {
   const keys = new Map([['good', record('good')], ['other', record('other')]])
   const { find, cache, seen } = cacheOver(keys)
   for (const hash of ['good', 'other', 'new']) await find(hash)
@@ -82,7 +82,7 @@ t.test('a changed key is looked up again at once, one that was unknown too', asy
   t.equal(seen.at(-1), 'other')
 })
 
-t.test('guessed keys do not push out good ones, and neither grows without end', async t => {
+t.test('guessed keys do not evict valid ones, and neither cache grows without limit', async t => {
   const keys = new Map(Array.from({ length: 100 }, (_, i) => [`good-${i}`, record(`good-${i}`)]))
   const { find, seen } = cacheOver(keys, 100)
   for (const hash of keys.keys()) await find(hash)
@@ -97,7 +97,7 @@ t.test('guessed keys do not push out good ones, and neither grows without end', 
 t.test('a look-up in flight while its key is revoked does not put it back', async t => {
   const stored = new Map([['key', record('key')]])
   const waiting: Array<() => void> = []
-  // The answer is read before the revocation and arrives after it, as from a store that is far away.
+  // The result is read before the revocation and arrives after it, as from a distant store.
   const cache = new KeyCache({
     lookup: hash => {
       const found = stored.get(hash)
@@ -114,7 +114,7 @@ t.test('a look-up in flight while its key is revoked does not put it back', asyn
   t.equal((await nextLookup)?.revokedAt, start, 'the next one sees the revocation')
 })
 
-t.test('a look-up in flight while its key is made does not keep it unknown', async t => {
+t.test('a look-up in flight while its key is created does not leave it unknown', async t => {
   const waiting: Array<(found: KeyRecord | undefined) => void> = []
   const cache = new KeyCache({ lookup: () => new Promise(resolve => waiting.push(resolve)) })
   const early = cache.find('key', new Date(start))

@@ -40,7 +40,7 @@ const revocation: Batch = {
   changes: [buildKeyChange(3, { keyId: 'key-2', hash: 'hash-2', revokedAt: '2030-01-01T00:00:00.000Z' })]
 }
 
-/** A far control plane that answers each connection as the test says, and keeps the last one open. */
+/** A remote control plane whose connections yield what the test gives, and whose last one stays open. */
 function createFarFeed (...connections: Array<Array<Batch | Error>>): ChangeFeed & { requested: Position[] } {
   const requested: Position[] = []
   async function * follow (from: Position, signal: AbortSignal) {
@@ -71,7 +71,7 @@ function startFollower (t: Test, feed: ChangeFeed) {
   return { replica, cache, follower, lines }
 }
 
-t.test('what the feed gives stands in the copy, and a cached key goes the moment its change comes', async t => {
+t.test('a change from the feed is in the copy, and evicts its key from the cache at once', async t => {
   let release = () => {}
   const revoked = new Promise<void>(resolve => { release = resolve })
   const feed: ChangeFeed = {
@@ -90,7 +90,7 @@ t.test('what the feed gives stands in the copy, and a cached key goes the moment
   t.ok((await cache.find('hash-2', now()))?.revokedAt)
 })
 
-t.test('a feed that fails is taken up again where the copy stands, and the log says so both times', async t => {
+t.test('a feed that fails is continued from the position of the copy, and the log reports both', async t => {
   const feed = createFarFeed([new Error('no route')], [first, new Error('cut off')], [revocation])
   const { follower, replica, lines } = startFollower(t, feed)
   t.equal(follower.isConnected, false)
@@ -101,7 +101,7 @@ t.test('a feed that fails is taken up again where the copy stands, and the log s
   t.equal(lines.filter(line => line.includes('works again')).length, 2)
 })
 
-t.test('a batch that does not fit is left, and the feed is asked again', async t => {
+t.test('a batch that does not fit is skipped, and the feed is requested again', async t => {
   const gap = { ...revocation, after: 7, through: 8 }
   const feed = createFarFeed([first, gap], [revocation])
   const { replica } = startFollower(t, feed)
@@ -109,7 +109,7 @@ t.test('a batch that does not fit is left, and the feed is asked again', async t
   t.same(feed.requested.at(-1), { feedId: 'feed-1', seq: 2 })
 })
 
-t.test('a feed that ends without an error is asked again, but not without a pause', async t => {
+t.test('a feed that ends without an error is requested again, but not without a pause', async t => {
   const feed = createFarFeed([], [], [], [first])
   const started = performance.now()
   const { follower } = startFollower(t, feed)
@@ -117,13 +117,13 @@ t.test('a feed that ends without an error is asked again, but not without a paus
   t.ok(performance.now() - started >= 340, 'pauses of up to 100, 200 and 400 ms, and of at least half as much')
 })
 
-t.test('a follower stops at once, in the middle of a wait or of a pause', async t => {
+t.test('a follower stops at once, during a wait or a pause', async t => {
   for (const feed of [createFarFeed([first]), createFarFeed([new Error('no route')])]) {
     const { follower } = startFollower(t, feed)
     await waitUntil(() => feed.requested.length > 0)
     let hasStopped = false
     follower.stop().then(() => { hasStopped = true })
-    // Turns of the event loop, and not the time that its waits would take.
+    // Turns of the event loop, and not the duration of its waits.
     for (let turns = 0; turns < 5; turns++) await new Promise(setImmediate)
     t.ok(hasStopped)
     t.equal(feed.requested.length, 1)

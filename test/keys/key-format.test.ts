@@ -1,7 +1,7 @@
 import t from 'tap'
 import { startGateway } from '../harness/gateway.js'
 
-t.test('a key that was sent with quotes, Bearer or twice names the mistake', async t => {
+t.test('a key that was sent with quotes, with Bearer or twice is rejected with that mistake', async t => {
   const { inject, createKey } = await startGateway(t)
   const { secret } = await createKey()
   const errors: Array<[string | string[], RegExp]> = [

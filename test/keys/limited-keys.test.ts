@@ -12,7 +12,7 @@ t.test('keys with limits', async t => {
   const { resource: { id } } = await all.send('POST', '/Patient', buildPatient())
   for (let made = 0; made < 3; made++) await all.send('POST', '/Observation', buildObservation(`Patient/${id}`))
 
-  await t.test('includes leave out what the key may not read, and name its types', async t => {
+  await t.test('includes leave out records that the key may not read, and name their types', async t => {
     const key = await joinWithScopes('fhir/Observation:read', 'patients:read')
     const { resource } = await key.send('GET', '/Observation?_include=Observation:patient&_count=1')
     t.same(resource.entry.map((each: any) => each.resource.resourceType), ['Observation', 'OperationOutcome'])
@@ -27,7 +27,7 @@ t.test('keys with limits', async t => {
     t.match((await key.sendSimple('GET', `/patients/${id}?include=observations`)).body.data.observations.length, 3)
   })
 
-  await t.test('a raw scope opens the simple resource, and a simple one no raw FHIR', async t => {
+  await t.test('a raw scope permits the simple resource, and a simple one no raw FHIR', async t => {
     const [raw, simple] = [await joinWithScopes('fhir/Patient:*'), await joinWithScopes('patients:*')]
     t.equal((await raw.sendSimple('GET', `/patients/${id}`)).status, 200)
     t.equal((await raw.sendSimple('PATCH', `/patients/${id}`, { gender: 'female' })).body.data.gender, 'female')
@@ -39,14 +39,14 @@ t.test('keys with limits', async t => {
     t.equal((await simple.sendSimple('GET', '/usage')).status, 200)
   })
 
-  await t.test('a cursor of one key is of no use to a key with other limits', async t => {
+  await t.test('a cursor of one key is rejected for a key with other limits', async t => {
     const { resource } = await all.send('GET', '/Observation?subject:Patient.family=Byron&_count=1')
     const next = resource.link.find((link: any) => link.relation === 'next').url
     t.equal((await all.send('GET', next)).status, 200)
     assertRejected(t, await (await joinWithScopes('fhir/Observation:read')).send('GET', next), 400, 'the search looked into patients')
   })
 
-  await t.test('a key that only writes sees no record by a PATCH of the simple API', async t => {
+  await t.test('a key that only writes reads no record by a PATCH of the simple API', async t => {
     for (const scopes of [['write'], ['patients:write']] as const) {
       const key = await joinWithScopes(...scopes)
       const { status, body } = await key.sendSimple('PATCH', `/patients/${id}`, {})
@@ -70,7 +70,7 @@ t.test('keys with limits', async t => {
     t.equal((await key.send('PATCH', `/Patient/${id}`, [], patchType)).status, 403)
   })
 
-  await t.test('an export has the types that the key may read; another one that is named is refused', async t => {
+  await t.test('an export has the types that the key may read; another one that is named is rejected', async t => {
     const key = await joinWithScopes('fhir/Observation:read', 'patients:read')
     const { lines, manifest } = await key.runExport('/$export')
     t.same(Object.keys(lines), ['Observation'])
@@ -92,7 +92,7 @@ t.test('keys with limits', async t => {
     )
   })
 
-  await t.test('unknown scopes are refused when a key is created', async t => {
+  await t.test('unknown scopes are rejected when a key is created', async t => {
     const requireInvalidScopes = async (scopes: string[], message: RegExp) =>
       await t.rejects(joinWithScopes(...scopes as Scope[]), { reason: 'invalid', field: 'scopes', message })
     await requireInvalidScopes(['patient:read'], /did you mean patients\?/)

@@ -46,7 +46,7 @@ function createFilledReplica (file = ':memory:'): Replica {
   return replica
 }
 
-t.test('a key is found with what its organization has', async t => {
+t.test('a key is found with the settings of its organization', async t => {
   const replica = createFilledReplica()
   replica.apply(
     batch(2, [
@@ -87,7 +87,7 @@ t.test('a key whose organization is unknown is not found', async t => {
   t.equal(replica.find('hash-1'), undefined)
 })
 
-t.test('a change of an organization reaches all its keys and names them', async t => {
+t.test('a change of an organization reaches all its keys and lists them', async t => {
   const replica = createFilledReplica()
   replica.apply(batch(2, [buildKeyChange(3)]), now)
   t.strictSame(replica.apply(batch(3, [buildOrganizationChange(4, 'sandbox', false)]), now), new Set(['hash-2', 'hash-3']))
@@ -106,7 +106,7 @@ t.test('a change of an organization reaches all its keys and names them', async 
   t.match(replica.find('hash-2'), { caller: { plan: 'enterprise', datastore: 'hospital-eu' } })
 })
 
-t.test('what an organization has is what the last batch said, however often it is asked for', async t => {
+t.test('an organization has the state of the last batch, however often it is read', async t => {
   const replica = new Replica(':memory:')
   t.equal(replica.findOrganization('org-a'), undefined)
   replica.apply(batch(0, [buildOrganizationChange(1)], { isSnapshot: true }), now)
@@ -123,7 +123,7 @@ t.test('what an organization has is what the last batch said, however often it i
   t.equal(replica.findOrganization('org-a'), undefined)
 })
 
-t.test('a batch that comes twice changes nothing but names its keys again', async t => {
+t.test('a batch that arrives twice changes nothing but lists its keys again', async t => {
   const replica = createFilledReplica()
   const revoked = batch(2, [buildKeyChange(3, { keyId: 'key-2', hash: 'hash-2', revokedAt: '2030-01-01T00:00:00.000Z' })])
   replica.apply(revoked, now)
@@ -133,7 +133,7 @@ t.test('a batch that comes twice changes nothing but names its keys again', asyn
   t.same(replica.readPosition(), { feedId: 'feed-1', seq: 3 })
 })
 
-t.test('a batch after missing changes, or of another control plane, is refused whole', async t => {
+t.test('a batch after missing changes, or of another control plane, is rejected as a whole', async t => {
   const replica = createFilledReplica()
   t.throws(() => replica.apply(batch(3, [buildKeyChange(4)]), now), /cannot apply changes after 3/)
   t.throws(() => replica.apply(batch(2, [buildKeyChange(3)], { feedId: 'feed-2' }), now), /cannot apply changes/)
@@ -141,7 +141,7 @@ t.test('a batch after missing changes, or of another control plane, is refused w
   t.equal(replica.find('hash-4'), undefined)
 })
 
-t.test('a batch with one bad change is taken not at all', async t => {
+t.test('a batch with one bad change is not applied at all', async t => {
   const replica = createFilledReplica()
   t.throws(() => replica.apply(batch(2, [buildKeyChange(3), buildKeyChange(4, { expiresAt: 'soon' })]), now), /not ISO 8601/)
   t.equal(replica.find('hash-3'), undefined)
@@ -156,7 +156,7 @@ t.test('starting over forgets every key that the feed no longer has', async t =>
   t.ok(replica.find('hash-5'))
 })
 
-t.test('the copy is not called complete while it is being built', async t => {
+t.test('the copy is not complete while it is being built', async t => {
   const replica = new Replica(':memory:')
   t.equal(replica.syncedAt(), undefined)
   replica.apply(batch(0, [buildOrganizationChange(1)], { isSnapshot: true, isLatest: false }), now)
@@ -170,7 +170,7 @@ t.test('the copy is not called complete while it is being built', async t => {
 })
 
 t.test(
-  'the copy outlasts a restart, and a file that is deleted, damaged or of another layout is made anew',
+  'the copy survives a restart, and a file that is deleted, damaged or of another layout is rebuilt',
   async t => {
     const file = join(t.testdir(), 'keys.db')
     createFilledReplica(file).close()
@@ -195,7 +195,7 @@ t.test(
   }
 )
 
-t.test('a gateway killed while it takes batches has each batch whole or not at all', { timeout: 300_000 }, async t => {
+t.test('a gateway killed while it applies batches has each batch completely or not at all', { timeout: 300_000 }, async t => {
   const file = join(t.testdir(), 'keys.db')
   const source = `
     import { Replica } from ${JSON.stringify(new URL('../../src/keys/replica.js', import.meta.url).href)}

@@ -16,7 +16,7 @@ import {
 } from '../../src/keys/scopes.js'
 import { mappings } from '../../src/mappings/registry.js'
 
-t.test('read opens GET and HEAD, write opens changes, * opens both, and an unknown method needs write', async t => {
+t.test('read permits GET and HEAD, write permits changes, * permits both, and an unknown method needs write', async t => {
   t.same(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'BREW'].map(toEffect), [
     'read',
     'read',
@@ -39,7 +39,7 @@ t.test('read opens GET and HEAD, write opens changes, * opens both, and an unkno
   }
 })
 
-t.test('a scope of one resource opens this resource and nothing else', async t => {
+t.test('a scope of one resource permits this resource and nothing else', async t => {
   const scopes: Scope[] = ['patients:read', 'observations:*', 'fhir/Encounter:write']
   const open: Array<[Effect, Target]> = [
     ['read', { resource: 'patients' }],
@@ -66,7 +66,7 @@ t.test('a scope of one resource opens this resource and nothing else', async t =
   for (const [effect, target] of closed) t.notOk(may(scopes, effect, target), `${effect} ${JSON.stringify(target)}`)
 })
 
-t.test('a scope that this version does not know permits nothing, and keeps those beside it', async t => {
+t.test('a scope that this version does not know permits nothing, and the other scopes stay valid', async t => {
   const unknown = [
     '', ':', 'patients', 'patients:', ':read', 'patients:erase', 'patient:read', 'Patient:read', 'fhir/patients:read',
     'fhir/ValueSet:read', 'fhir/Patient', 'fhir/*:read', '*:read', 'read:*', 'patients:read:write', 'Read', 'read ',
@@ -124,7 +124,7 @@ t.test('laws of scopes', async t => {
   }), { numRuns: 300 })
 })
 
-t.test('a call beyond the scope is INSUFFICIENT_SCOPE and says which scope it needs', async t => {
+t.test('a call beyond the scope is INSUFFICIENT_SCOPE and names the scope it needs', async t => {
   const caller: Pick<Caller, 'scopes'> = { scopes: ['read', 'patients:write'] }
   requireScope(caller, 'read', 'all')
   requireScope(caller, 'write', { resource: 'patients' })

@@ -7,7 +7,7 @@ const secrets = fc.constantFrom('test' as const, 'live' as const).map(generateSe
 const indexes = fc.nat({ max: 57 })
 const characters = fc.constantFrom(...base62, '_', '-', ' ', '\0', 'é')
 
-t.test('a new secret says its mode, has the length of the contract and is never the same twice', async t => {
+t.test('a new secret has its mode, the length of the contract and is never the same twice', async t => {
   t.match(generateSecret('test'), /^svc_test_[0-9A-Za-z]{49}$/)
   t.match(generateSecret('live'), /^svc_live_[0-9A-Za-z]{49}$/)
   fc.assert(fc.property(secrets, secret => secret.startsWith(`svc_${readSecret(secret)?.mode}_`)))
@@ -29,20 +29,20 @@ t.test('the random part uses every character about equally often', async t => {
   t.ok(chiSquare < 135, `chi-square ${chiSquare}`)
 })
 
-t.test('one changed character is refused without a look-up', async () => {
+t.test('one changed character is rejected without a look-up', async () => {
   fc.assert(fc.property(secrets, indexes, characters, (secret, index, character) => {
     fc.pre(secret[index] !== character)
     return readSecret(secret.slice(0, index) + character + secret.slice(index + 1)) === undefined
   }), { numRuns: 5_000 })
 })
 
-t.test('one missing or doubled character is refused without a look-up', async () => {
+t.test('one missing or doubled character is rejected without a look-up', async () => {
   fc.assert(fc.property(secrets, indexes, (secret, index) =>
     readSecret(secret.slice(0, index) + secret.slice(index + 1)) === undefined &&
     readSecret(secret.slice(0, index) + secret[index] + secret.slice(index)) === undefined))
 })
 
-t.test('two characters that changed places are refused without a look-up', async () => {
+t.test('two swapped characters are rejected without a look-up', async () => {
   fc.assert(fc.property(secrets, indexes, indexes, (secret, one, other) => {
     fc.pre(secret[one] !== secret[other])
     const swapped = [...secret]
@@ -52,7 +52,7 @@ t.test('two characters that changed places are refused without a look-up', async
   }), { numRuns: 5_000 })
 })
 
-t.test('a test key does not pass for a live one, nor with anything around it', async t => {
+t.test('a test key is not accepted as a live one, nor with anything around it', async t => {
   const secret = generateSecret('test')
   for (const text of [
     secret.replace('test', 'live'),
@@ -67,7 +67,7 @@ t.test('a test key does not pass for a live one, nor with anything around it', a
   }
 })
 
-t.test('the stored hash is SHA-256 and does not show the secret', async t => {
+t.test('the stored hash is SHA-256 and does not reveal the secret', async t => {
   t.equal(hashSecret('svc_test_abc'), '1a4bfd7b3d7776613d5c291f9a9413ba3aca90e6f41983c8329d661a2c8b8c04')
   t.match(hashSecret(generateSecret('live')), /^[0-9a-f]{64}$/)
 })

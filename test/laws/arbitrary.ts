@@ -1,4 +1,4 @@
-/** Simple forms as clients may send them, generated from the schemas that check them. */
+/** Simple forms as clients may send them, generated from the schemas that validate them. */
 import fc, { type Arbitrary } from 'fast-check'
 import { ExactNumber } from '../../src/json/json.js'
 import type { Mapping } from '../../src/mappings/core/mapping.js'
@@ -11,10 +11,13 @@ type Simple = Readonly<Record<string, unknown>>
 const record = <T>(members: { [K in keyof T]: Arbitrary<T[K]> }): Arbitrary<T> =>
   fc.record(members, { noNullPrototype: true }) as Arbitrary<T>
 
-/** How often a schema that refers to itself is followed. */
+/** How deep a schema that refers to itself is followed. */
 const deepestReference = 2
 
-/** A body that creates a resource: what is required, at most one of each choice, no shortcut beside its whole field. */
+/**
+ * A body that creates a resource: the required fields, at most one of each choice, no shortcut together with its whole
+ * field.
+ */
 export function anySimple (mapping: Mapping): Arbitrary<Simple> {
   const values = anyFieldValues(mapping)
   return fc.tuple(fc.record(values, { requiredKeys: [], noNullPrototype: true }), record(pickRequired(mapping, values)))
@@ -44,7 +47,7 @@ export function anyFieldValues ({ fields }: Mapping): Readonly<Record<string, Ar
     .map(([name, { schema }]) => [name, anyValue(schema)]))
 }
 
-/** Of each group of alternatives of which one is required, the first stands for all. */
+/** Of each group of alternatives of which one is required, the first represents all. */
 function pickRequired (
   { fields }: Mapping,
   values: Readonly<Record<string, Arbitrary<unknown>>>
@@ -56,7 +59,9 @@ function pickRequired (
   return Object.fromEntries(names.filter(isFirst).map(name => [name, values[name]!]))
 }
 
-/** Without what cannot stand together; the fields of `kept` stay, also a shortcut, in place of its whole field. */
+/**
+ * Drops fields that cannot be combined; the fields of `retained` stay, also a shortcut, in place of its whole field.
+ */
 function dropConflicts ({ fields }: Mapping, simple: Simple, retained: Simple): Simple {
   const wholes = new Set(Object.keys(retained).map(name => fields[name]!.options.shortcutOf))
   const taken = new Map(Object.keys(retained).map(name => [fields[name]!.options.choice, name]))
@@ -72,9 +77,7 @@ function dropConflicts ({ fields }: Mapping, simple: Simple, retained: Simple): 
 
 const made = new WeakMap<Schema, Array<Arbitrary<unknown>>>()
 
-/**
- * A value that a schema accepts. Fails for a keyword that it does not know, so that no rule of a schema goes untested.
- */
+/** A value that a schema accepts. Fails for an unknown keyword, so that no rule of a schema goes untested. */
 function anyValue (schema: Schema, defs = schema.$defs ?? {}, references = 0): Arbitrary<unknown> {
   const byDepth = made.get(schema) ?? []
   made.set(schema, byDepth)
@@ -187,7 +190,7 @@ const dropForbidden = ({ dependentSchemas = {} }: Schema, names: readonly string
     (name, i) => !names.slice(0, i).some(earlier => dependentSchemas[earlier]?.properties?.[name]?.not !== undefined)
   )
 
-/** The names with those that they need beside them. */
+/** The names with those that they depend on. */
 function addNeeded (
   { dependentRequired = {}, dependentSchemas = {} }: Schema,
   names: readonly string[]
@@ -231,7 +234,7 @@ function anyText (schema: Schema): Arbitrary<string> {
 
 const matching = new Map<string, Arbitrary<string>>()
 
-/** Made once for all the fields that have the pattern. */
+/** Created once for all the fields that have the pattern. */
 function anyTextMatching (pattern: string): Arbitrary<string> {
   const known = matching.get(pattern) ?? fc.stringMatching(new RegExp(pattern))
   matching.set(pattern, known)
@@ -300,7 +303,7 @@ const texts: Readonly<Record<Format, Arbitrary<string>>> = {
   npi: fc.stringMatching(/^[12]\d{8}$/).map(withLuhnDigit)
 }
 
-/** Nine digits with the check digit of an NPI: the constant 24 stands for the prefix 80840. */
+/** Nine digits with the check digit of an NPI: the constant 24 represents the prefix 80840. */
 function withLuhnDigit (digits: string): string {
   const sum = [...digits].reduce((total, digit, index) => {
     const weighed = index % 2 === 0 ? Number(digit) * 2 : Number(digit)

@@ -1,4 +1,4 @@
-/** Every mapping offers the fields and filters of the contract, under its names and no others. */
+/** Every mapping has the fields and filters of the contract, under its names and no others. */
 import fc from 'fast-check'
 import { existsSync, readFileSync } from 'node:fs'
 import t, { type Test } from 'tap'
@@ -31,19 +31,19 @@ interface ContractGroup {
 const copy = new URL('../contract/resources.json', import.meta.url)
 const original = new URL('../../../shared/contract/resources.json', import.meta.url)
 const contract: readonly ContractGroup[] = JSON.parse(readFileSync(copy, 'utf8'))
-/** The groups that must be there. */
-const demanded = contract.map(group => group.path)
+/** The groups that must exist. */
+const requiredPaths = contract.map(group => group.path)
 
 /**
- * Fields that the contract requires and R4 does not: clients of the service that the contract describes leave them
- * out, so they are optional here.
+ * Fields that the contract requires and R4 does not: clients of the service that the contract describes leave them out,
+ * so they are optional here.
  */
 const optionalHere = new Map([
   ['appointment-responses.actorId', 'participantType says who responds'],
   ['medication-knowledge.code', 'R4 allows knowledge about a medicine without a code']
 ])
 
-/** Second names of filters, which stand in the prose of the contract. */
+/** Second names of filters, which are in the prose of the contract. */
 const filterAliases: Readonly<Record<string, readonly string[]>> = { goals: ['status'] }
 
 /** Fields that the copy has and the contract does not, and why. */
@@ -51,7 +51,7 @@ const additions: ReadonlyArray<{ readonly path: string, readonly field: string, 
   { path: 'claims', field: 'note', reason: 'clients send it, and R4 has a place for it in supportingInfo' }
 ]
 
-/** Where the copy says something else than the contract: one change of one member of a field, and why. */
+/** Where the copy differs from the contract: one change of one member of a field, and why. */
 interface Deviation {
   readonly path: string
   readonly field: string
@@ -124,9 +124,9 @@ t.test(
   }
 )
 
-t.test('every demanded resource is offered, and none that the contract does not know', async t => {
+t.test('every required resource exists, and none that the contract does not have', async t => {
   const offered = mappings.map(mapping => mapping.path)
-  t.strictSame(demanded.filter(path => !offered.includes(path)), [], 'not offered')
+  t.strictSame(requiredPaths.filter(path => !offered.includes(path)), [], 'not offered')
   t.strictSame(offered.filter(path => !contract.some(group => group.path === path)), [], 'not in the contract')
   t.equal(new Set(offered).size, offered.length, 'each is offered once')
 })
@@ -138,7 +138,7 @@ for (const group of contract) {
     t.equal(mapping.type, group.fhirType)
     t.equal(mapping.operation, group.createOperation)
 
-    t.test('offers the fields of the contract and no others', async t => {
+    t.test('has the fields of the contract and no others', async t => {
       const named = group.fields.map(field => field.name)
       const common = listIdentifierFields(mapping)
       t.strictSame([...named, ...common].filter(name => !Object.hasOwn(mapping.fields, name)), [], 'missing')
@@ -154,7 +154,7 @@ for (const group of contract) {
       if (element !== undefined) t.test(field.name, async t => checkField(t, mapping, field, element))
     }
 
-    t.test('offers the filters of the contract and no others', async t => {
+    t.test('has the filters of the contract and no others', async t => {
       t.strictSame(Object.keys(group.filters).filter(name => mapping.filters[name] === undefined), [], 'missing')
       t.strictSame(
         Object.keys(mapping.filters).filter(
@@ -202,7 +202,7 @@ t.test('the fields that are optional in spite of the contract are required by it
 })
 
 /**
- * A default may depend on what else was sent, so it counts when it is filled in beside nothing or beside everything.
+ * A default may depend on the other fields, so it counts when it is filled in with no other field or with all of them.
  */
 function hasDefault (mapping: Mapping, field: ContractField, element: Element): boolean {
   const { [field.name]: _, ...everything } = fc
@@ -222,7 +222,7 @@ function listIdentifierFields ({ type }: Mapping): string[] {
   return part === undefined ? [] : [part.many ? 'identifiers' : 'identifier']
 }
 
-/** Whether another field names this one as the other way to say the same: `Code (or medicationId ref Medication)`. */
+/** Whether another field names this one as the alternative: `Code (or medicationId ref Medication)`. */
 const isMentioned = ({ fields }: ContractGroup, name: string): boolean =>
   fields.some(({ type, note }) => new RegExp(`\\b${name}\\b`).test(`${type} ${note}`))
 

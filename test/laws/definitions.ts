@@ -24,7 +24,7 @@ export interface Part {
   /** The codings of its value set, where that is known; `bound` says that no other is allowed. */
   readonly codings: readonly Coding[]
   readonly bound: boolean
-  /** Whether R4 calls it a modifier: the other parts mean something else because of it. */
+  /** Whether R4 calls it a modifier: the other parts have another meaning because of it. */
   readonly modifier: boolean
 }
 
@@ -60,7 +60,7 @@ indexStructureDefinitionBundle({
   entry: [...structures.values()].map(resource => ({ resource }))
 })
 
-/** The package's structures have elements of later versions and of its own; its data elements have not. */
+/** The package's structures have elements of later versions and of its own; its data elements do not. */
 const dataElements = new Map<string, ElementDefinition>(
   readResources('dataelements')
     .map(({ snapshot }) => snapshot.element[0])
@@ -69,7 +69,7 @@ const dataElements = new Map<string, ElementDefinition>(
 )
 const dataPaths = [...dataElements.keys()]
 
-/** Whether R4 has an element; one that holds others is no data element, nor is one whose path makes too long an id. */
+/** Whether R4 has an element; a backbone element is no data element, nor is one whose path is too long for an id. */
 function isOfR4 ({ path, contentReference }: ElementDefinition): boolean {
   return (
     dataElements.has(path) ||
@@ -130,12 +130,12 @@ function toPart (element: ElementDefinition, name: string): Part {
   }
 }
 
-/** The resource types that a type may stand for: itself, or for a reference to any, a few. */
+/** The resource types that a type may represent: itself, or for a reference to any, a few. */
 export const isPrimitive = (code: string): boolean => /^[a-z]/.test(code)
 
 let terminology: Map<string, any> | undefined
 
-// Systems whose codes stand in no file of R4; a few of each.
+// Systems whose codes are in no file of R4; a few of each.
 const elsewhere: Readonly<Record<string, readonly string[]>> = {
   'urn:ietf:bcp:13': ['text/plain', 'application/pdf', 'image/png'],
   'urn:ietf:bcp:47': ['en', 'de-CH'],
@@ -167,8 +167,8 @@ function collectCodings (concepts: readonly any[], system: string): Coding[] {
 }
 
 /**
- * Everything that R4 has against a resource: structure, invariants, codes outside a required binding. Empty when it is
- * valid.
+ * Everything that makes a resource invalid in R4: structure, invariants, codes outside a required binding. Empty when
+ * it is valid.
  */
 export function findFaults (resource: FhirElement): string[] {
   const plain = toPlainNumbers(resource)
@@ -200,15 +200,15 @@ function listIssues (resource: FhirElement): readonly Issue[] {
 }
 
 /**
- * What the validator reports for want of its own: expressions it cannot evaluate, absolute references, whose type it
- * cannot tell, ras-2, which it takes for broken where there is no probability at all, and mdd-1, whose times it reads
- * as texts, whatever their zones.
+ * What the validator reports because of its own limits: expressions it cannot evaluate, absolute references, whose type
+ * it cannot determine, ras-2, which it takes for broken where there is no probability at all, and mdd-1, whose times it
+ * reads as texts, whatever their zones.
  */
 const isValidatorsOwn = ({ code, details }: Issue): boolean =>
   code === 'processing' ||
   /^(?:Invalid reference: got "(?:https?:|urn:[^"]*)"|Constraint (?:ras-2|mdd-1) )/.test(details?.text ?? '')
 
-/** Codes that a required binding does not allow, which the structure check does not look at. */
+/** Codes that a required binding does not allow, which the structure check ignores. */
 function findCodeFaults (holder: FhirElement, type: string, path: string): string[] {
   return listParts(type).flatMap(part => {
     const member = findMember(part, holder)

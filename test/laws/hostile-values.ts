@@ -1,4 +1,4 @@
-/** Values at the edge of what a field accepts, put in place of parts of a simple form. */
+/** Values at the limit of what a field accepts, put in place of parts of a simple form. */
 import fc, { type Arbitrary } from 'fast-check'
 import { ExactNumber } from '../../src/json/json.js'
 
@@ -29,7 +29,7 @@ const number = fc.oneof(
 
 const other = fc.constantFrom<unknown>({}, [], [[]], [null], true, false, null)
 
-/** One part of a form to replace: the place is counted among all parts. */
+/** One part of a form to replace: the position is counted among all parts. */
 interface Replacement {
   readonly place: number
   readonly text: string
@@ -37,13 +37,13 @@ interface Replacement {
   readonly other: unknown
 }
 
-/** A few replacements, each with a value of every kind, of which the one of the replaced part's kind is taken. */
+/** A few replacements, each with a value of every kind, of which the one of the replaced part's kind is used. */
 export const replacements: Arbitrary<readonly Replacement[]> = fc.array(
   fc.record({ place: fc.nat(), text, number, other }),
   { minLength: 1, maxLength: 3 }
 )
 
-/** The form with those replacements made, one after the other, after which it is still accepted. */
+/** The form with those replacements applied, one after the other, after which it is still accepted. */
 export function withReplacements (
   simple: Simple,
   replacements: readonly Replacement[],

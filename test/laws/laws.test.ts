@@ -1,7 +1,7 @@
 /**
- * The laws of the mapping kit, for every mapping in the registry, with values made from its own schemas and resources
- * made from R4's definitions. `LAWS_RUNS=2000 LAWS_SEED=$RANDOM npx tap test/laws/laws.test.ts` looks longer and
- * elsewhere.
+ * The laws of the mapping kit, for every mapping in the registry, with values generated from its own schemas and
+ * resources generated from R4's definitions. `LAWS_RUNS=2000 LAWS_SEED=$RANDOM npx tap test/laws/laws.test.ts` runs
+ * longer and with another seed.
  */
 import fc from 'fast-check'
 import t from 'tap'
@@ -30,7 +30,7 @@ import { createContext } from '../harness/create-context.js'
 
 type Simple = Readonly<Record<string, unknown>>
 
-// A fixed seed: a run on someone's unrelated change should not be the first to meet a rare case.
+// A fixed seed: a run on an unrelated change should not be the first to meet a rare case.
 const runs = Number(process.env.LAWS_RUNS ?? 40)
 const parameters = { numRuns: runs, seed: Number(process.env.LAWS_SEED ?? 4), includeErrorInReport: true }
 const fewer = { ...parameters, numRuns: Math.ceil(runs / 4) }
@@ -75,7 +75,7 @@ const isNameOfReference = (reference: Element, name: Element): boolean =>
 const getRootName = ({ path }: Element): string => path.split('.')[0]!
 
 /**
- * Whether a removed field took with it the last of the item that a field shows a part of, so that this one shows the
+ * Whether a removed field removed the last part of the item that a field shows a part of, so that this one shows the
  * next item.
  */
 function isOfNextItem (
@@ -95,13 +95,13 @@ const listRenderedPaths = ({ fields }: Mapping): string[] =>
     .filter(({ options }) => options.readOnly === true)
     .map(({ path }) => path)
 
-/** Whether what is shown has every member that was sent. */
+/** Whether the shown value has every member that was sent. */
 const hasAll = (shown: unknown, sent: unknown): boolean =>
   isElement(shown) && isElement(sent)
     ? Object.keys(sent).every(name => deepEqual(shown[name], sent[name]))
     : deepEqual(shown, sent)
 
-/** How many items of a field's list are the very same after a change. */
+/** How many items of a field's list are identical after a change. */
 function countUnchangedItems ({ path }: Element, before: FhirElement, after: FhirElement): number {
   const old = new Set(itemsAt(before, path))
   return itemsAt(after, path).filter(item => old.has(item)).length
@@ -135,7 +135,7 @@ const listUnnamed = (names: readonly string[], issues: readonly Issue[]): string
 
 const isContradiction = ({ diagnostics }: Issue): boolean => diagnostics.includes('contradicts')
 
-/** What a client sends in a field: a value of its own, what it was shown, or that with an item less or more. */
+/** The value that a client sends in a field: one of its own, the shown one, or that with an item less or more. */
 function buildVariant (kind: string, shown: unknown, sent: unknown): unknown {
   if (kind === 'removed') return null
   if (kind === 'sent') return sent
@@ -144,7 +144,7 @@ function buildVariant (kind: string, shown: unknown, sent: unknown): unknown {
   return items.length === 0 ? undefined : items
 }
 
-/** What a change makes of a record; undefined where it is not valid. */
+/** A record after a change; undefined where it is not valid. */
 function tryChange<T> (change: () => T): T | undefined {
   try {
     return change()
@@ -154,7 +154,7 @@ function tryChange<T> (change: () => T): T | undefined {
   }
 }
 
-/** What a change makes of a record; undefined where a shortcut contradicts its full list. */
+/** A record after a change; undefined where a shortcut contradicts its full list. */
 function changeUnlessContradicted<T> (change: () => T): T | undefined {
   try {
     return change()
@@ -176,7 +176,7 @@ function findContradictions (
   { name, fullField }: { readonly name: string; readonly fullField: string },
   { changes, before = {}, after }: SentPair
 ): string[] {
-  // A value that was stored is shown as it was, one that is new in the form in which it is accepted.
+  // A stored value is shown unchanged, a new one in the form in which it is accepted.
   const isIn = (shown: unknown, items: readonly unknown[]): boolean =>
     items.every(item => [shown ?? []].flat().some(other => hasAll(other, item)))
   const isShown = (field: string): boolean => {
@@ -202,7 +202,7 @@ for (const mapping of mappings) {
     const simple = anySimple(mapping)
     const changes = anyChanges(mapping)
 
-    t.test('1: what is sent is read back, with defaults filled in', async () => {
+    t.test('1: a body that is sent is read back, with defaults filled in', async () => {
       fc.assert(fc.property(simple, simple => {
         const complete = mapping.withDefaults(simple, createContext)
         refuse(checkCreate(mapping, complete).map(issue => issue.diagnostics))
@@ -220,14 +220,14 @@ for (const mapping of mappings) {
       }), parameters)
     })
 
-    t.test('2: a resource patched with what it shows is the very same', async () => {
+    t.test('2: a resource patched with its shown fields is identical', async () => {
       fc.assert(
         fc.property(resource, resource => mapping.patch(resource, mapping.toSimple(resource)) === resource),
         parameters
       )
     })
 
-    t.test('2: what is shown may be sent back, whoever stored it', async () => {
+    t.test('2: a record that is shown may be sent back, also one that another system stored', async () => {
       fc.assert(fc.property(resource, resource => {
         const shown: Simple = mapping.toSimple(resource)
         const sent = Object.fromEntries(
@@ -309,7 +309,7 @@ for (const mapping of mappings) {
       }), parameters)
     })
 
-    t.test('3, 4: a field set or removed leaves alone what it does not show', async () => {
+    t.test('3, 4: a field that is set or removed does not affect hidden parts', async () => {
       const values = anyFieldValues(mapping)
       const change = fc
         .constantFrom(...Object.keys(values))
@@ -326,7 +326,7 @@ for (const mapping of mappings) {
     })
 
     t.test(
-      'lossless: a part that is changed and changed back leaves the record as it was, except for what a warning named',
+      'lossless: a part that is changed and changed back leaves the record unchanged, except for parts that a warning named',
       async () => {
         const values = anyFieldValues(mapping)
         const change = fc
@@ -341,12 +341,13 @@ for (const mapping of mappings) {
                 checkChange(mapping, { [name]: changed }, shown).length === 0
             )
             const after = mapping.patch(resource, { [name]: changed })
-            // What another system stored, and no client may send, cannot be sent back after a change.
+            // Values that another system stored, and no client may send, cannot be sent back after a change.
             fc.pre(checkChange(mapping, { [name]: shown[name] }, mapping.toSimple(after)).length === 0)
             const back = mapping.patch(after, { [name]: shown[name] })
             // What other fields show of the same value, such as the name of a reference, goes with it in the client's
             // sight.
-            // What was not there and is shown by now, such as the type that R4 demands beside data, was added in sight.
+            // What was not there and is shown by now, such as the type that R4 requires together with data, was added
+            // in sight.
             const visibleAfter = new Set(listValuePaths(mapping.toFhir(mapping.toSimple(back))))
             const named = [
               ...listLostPaths(mapping, resource, after),
@@ -365,7 +366,7 @@ for (const mapping of mappings) {
       }
     )
 
-    t.test('lossless: an item that a JSON Patch changes, moves or leaves keeps what it hides, or a warning names it', async () => {
+    t.test('lossless: an item that a JSON Patch changes, moves or leaves preserves its hidden parts, or a warning names them', async () => {
       const lists = listWritable(mapping).filter(name => isList(mapping.fields[name]!))
       if (lists.length === 0) return
       const values = anyFieldValues(mapping)
@@ -381,7 +382,7 @@ for (const mapping of mappings) {
         const markers = listMarkers(element, before)
         const { operations, expected } = buildListPatch(name, { shown: items, others: others.flat(), markers }, steps)
         const changes = changesOfPatch(operations, shown)
-        // Items that look alike and change places are no change in the client's sight.
+        // Items that look alike and swap positions are no change in the client's sight.
         if (deepEqual(changes[name], shown[name])) return
         const after = tryChange(() => changeRecord(mapping, before, computeChangedFields(mapping, changes, shown)))
         if (after === undefined) return
@@ -392,7 +393,7 @@ for (const mapping of mappings) {
         refuse(expected.flatMap(({ marker, isChanged, isCopy }, i) => {
           if (isCopy || found[i] === marker) return []
           if (marker === undefined) return removed.includes(found[i]) ? [] : [`a new item of ${name} has ${found[i]}`]
-          // A code that means something else keeps nothing of the old one, which a copy may still have.
+          // A code with another meaning keeps nothing of the old one, which a copy may still have.
           const isInCopy = expected.some(({ isCopy }, at) => isCopy && found[at] === marker)
           return isChanged && (isNamed || isInCopy) ? [] : [`${name} lost ${marker} without a warning: ${found.join()}`]
         }))
@@ -408,7 +409,7 @@ for (const mapping of mappings) {
       }), parameters)
     })
 
-    t.test('3: items that stay in a list stay as they are', async () => {
+    t.test('3: items that stay in a list are unchanged', async () => {
       const lists = listWritable(mapping).filter(name => isList(mapping.fields[name]!))
       if (lists.length === 0) return
       const values = anyFieldValues(mapping)
@@ -420,8 +421,8 @@ for (const mapping of mappings) {
         const shown = [element.read(resource) ?? []].flat()
         const unchanged = shown.filter(() => stays.next().value)
         const changes = { [name]: [...unchanged, ...[more].flat()] }
-        // Lists inside a list (parts of a name) hold no more than they show; a remark alone is shown as a text, which
-        // is no item.
+        // Lists inside a list (parts of a name) have no hidden parts; a single remark is shown as a text, which is no
+        // item.
         fc.pre(
           shown.length <= itemsAt(resource, element.path).length &&
             checkChange(mapping, changes, mapping.toSimple(resource)).length === 0
@@ -436,7 +437,7 @@ for (const mapping of mappings) {
     )
 
     t.test(
-      'a shortcut and its full list never contradict in silence: what is accepted of both is shown by both',
+      'a shortcut and its full list never contradict silently: values accepted for both are shown by both',
       async () => {
         if (pairs.length === 0) return
         const values = anyFieldValues(mapping)
@@ -462,7 +463,7 @@ for (const mapping of mappings) {
     )
 
     t.test(
-      'nor in a change of a record, whichever of the two is as it was, removed, or in a record that was read',
+      'nor in a change of a record, whichever of the two is unchanged or removed, or in a record that was read',
       async () => {
         if (pairs.length === 0) return
         const values = anyFieldValues(mapping)
@@ -484,7 +485,7 @@ for (const mapping of mappings) {
             try {
               const change = computeChangedFields(mapping, { ...(isFullRecord && { versionId: '1' }), ...changes }, read)
               const after = changeRecord(mapping, resource, change)
-              // What was read and not changed follows the other one, and a warning says it.
+              // A field that was read and not changed follows the other one, and a warning reports it.
               const warned = buildEchoWarnings(mapping, change, after).map(({ expression }) => expression![0])
               refuse(
                 findContradictions(mapping, { name, fullField }, { changes, before: resource, after }).filter(
@@ -504,7 +505,7 @@ for (const mapping of mappings) {
       }
     )
 
-    t.test('4: null removes what a field shows; where it shows one of several, the next is shown', async () => {
+    t.test('4: null removes the shown value of a field; where it shows one of several, the next is shown', async () => {
       fc.assert(fc.property(resource, fc.constantFrom(...listWritable(mapping)), (resource, name) => {
         let after = resource
         for (let i = 0; i < 10; i++) after = mapping.patch(after, { [name]: null })
@@ -512,7 +513,7 @@ for (const mapping of mappings) {
       }), parameters)
     })
 
-    t.test('5: what is accepted is valid R4', async () => {
+    t.test('5: an accepted body is valid R4', async () => {
       fc.assert(fc.property(simple.map(simple => mapping.withDefaults(simple, createContext)), simple => {
         const resource = mapping.toFhir(simple)
         fc.pre(checkRules(mapping, resource).length === 0)
@@ -520,7 +521,7 @@ for (const mapping of mappings) {
       }), fewer)
     })
 
-    t.test('5: what is accepted at the edge of a field has the structure of R4, so that a refusal names the field', async () => {
+    t.test('5: an accepted value at the limit of a field has the structure of R4, so that a rejection names the field', async () => {
       const addDefaults = (simple: Simple): Simple => mapping.withDefaults(simple, createContext)
       const isAccepted = (simple: Simple): boolean => checkCreate(mapping, addDefaults(simple)).length === 0
       fc.assert(fc.property(simple, replacements, (simple, replacements) => {
@@ -539,7 +540,7 @@ for (const mapping of mappings) {
       }), fewer)
     })
 
-    t.test('6: every stored resource can be shown, even one that is not valid, and what is shown can be written', async () => {
+    t.test('6: every stored resource can be shown, even an invalid one, and the shown record can be written', async () => {
       fc.assert(
         fc.property(
           resource,

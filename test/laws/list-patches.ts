@@ -1,11 +1,11 @@
-/** JSON Patches of the items of a list, and which item of the stored list each one is after them. */
+/** JSON Patches of the items of a list, and the position of each stored item after them. */
 import fc, { type Arbitrary } from 'fast-check'
 import { deepEqual, type Element } from '../../src/mappings/core/element.js'
 import { toSiblingPath } from '../../src/mappings/core/outdated.js'
 import { isElement, itemsAt, withAt, withMember } from '../../src/mappings/core/path.js'
 import type { FhirElement } from '../../src/mappings/fhir.js'
 
-/** Numbers from which operations are made, whatever the list is by then. */
+/** Numbers from which operations are built, whatever the list is by then. */
 interface Step { readonly kind: 'remove' | 'move' | 'copy' | 'add' | 'change', readonly at: number, readonly to: number }
 
 export const steps: Arbitrary<readonly Step[]> = fc.array(
@@ -17,7 +17,7 @@ export const steps: Arbitrary<readonly Step[]> = fc.array(
   { minLength: 1, maxLength: 4 }
 )
 
-/** An item after a patch: its mark, if it is a stored one, and whether the patch changed what is shown of it. */
+/** An item after a patch: its marker, if it is a stored one, and whether the patch changed its shown part. */
 interface Expected { readonly marker?: string, readonly isChanged?: true, readonly isCopy?: true }
 
 interface ListPatch { readonly operations: readonly object[], readonly expected: readonly Expected[] }
@@ -25,8 +25,8 @@ interface ListPatch { readonly operations: readonly object[], readonly expected:
 const markerUrl = 'http://example.org/mark'
 
 /**
- * A resource with a mark in each item of a list that no field shows; undefined where the list has no items, or they are
- * shown in another way than one by one.
+ * A resource with a marker in each item of a list that no field shows; undefined where the list has no items, or they
+ * are shown in another way than one by one.
  */
 export function addMarkers (element: Element, resource: FhirElement): FhirElement | undefined {
   const items = itemsAt(resource, element.path)
@@ -45,7 +45,7 @@ export function addMarkers (element: Element, resource: FhirElement): FhirElemen
   return deepEqual(element.read(after), element.read(resource)) ? after : undefined
 }
 
-/** The places of the items that an element shows, each by itself. */
+/** The positions of the items that an element shows, each by itself. */
 function listShownIndexes ({ path, read }: Element, resource: FhirElement): readonly number[] {
   return itemsAt(resource, path).flatMap((item, i) => {
     const alone = [read(withAt({}, path, [item])) ?? []].flat()
@@ -53,7 +53,7 @@ function listShownIndexes ({ path, read }: Element, resource: FhirElement): read
   })
 }
 
-/** The mark of each item that is shown. */
+/** The marker of each item that is shown. */
 export function listMarkers (element: Element, resource: FhirElement): ReadonlyArray<string | undefined> {
   const siblings = itemsAt(resource, toSiblingPath(element.path))
   return listShownIndexes(element, resource).map(i => {
@@ -64,7 +64,7 @@ export function listMarkers (element: Element, resource: FhirElement): ReadonlyA
   })
 }
 
-/** The operations that some steps are on a list, with values of other items of its field. */
+/** The operations of some steps on a list, with values of other items of its field. */
 export function buildListPatch (
   name: string,
   { shown, others, markers }: {
@@ -101,7 +101,7 @@ export function buildListPatch (
   return { operations, expected }
 }
 
-/** One member of an item, as another item has it, or the whole item where it has no members. */
+/** One member of an item, with another item's value, or the whole item where it has no members. */
 function changeItem (
   name: string,
   { values, expected, other }: { readonly values: unknown[]; readonly expected: Expected[]; readonly other: unknown },

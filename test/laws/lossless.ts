@@ -1,4 +1,4 @@
-/** What a change of one part of a field took from a record, and which of it was named. */
+/** The parts that a change of one part of a field removed from a record, and which of them were named. */
 import { ExactNumber } from '../../src/json/json.js'
 import { deepEqual } from '../../src/mappings/core/element.js'
 import { isElement } from '../../src/mappings/core/path.js'
@@ -30,7 +30,7 @@ export function withPart (shown: unknown, other: unknown, position: number): unk
   return { ...shown, [name]: part }
 }
 
-/** The paths, without places in lists, at which two values differ. */
+/** The paths, without list positions, at which two values differ. */
 export function findDifferences (path: string, a: unknown, b: unknown): string[] {
   if (deepEqual(a, b)) return []
   if (a instanceof ExactNumber || b instanceof ExactNumber) return [path]
@@ -41,12 +41,12 @@ export function findDifferences (path: string, a: unknown, b: unknown): string[]
   )
 }
 
-/** The paths, without places in lists, at which a value has texts, numbers and booleans. */
+/** The paths, without list positions, at which a value has texts, numbers and booleans. */
 export function listValuePaths (value: unknown): string[] {
   return [...new Set(listValues(value).map(([path]) => path))]
 }
 
-/** The paths, without places in lists, at which one value has all that another has, and more. */
+/** The paths, without list positions, at which one value has all that another has, and more. */
 export function listAddedPaths (before: unknown, after: unknown): string[] {
   const [old, now] = [listValues(before), listValues(after)]
   return listValuePaths(after).filter(path => {
@@ -67,7 +67,7 @@ function listValues (value: unknown, path = ''): Array<readonly [string, unknown
 
 /**
  * Items that only one of two lists has, compared one by one, or part by part with none where one list has more of them.
- * An item that is the same at another place was not lost.
+ * An item at another position was not lost.
  */
 function findListDifferences (path: string, a: readonly unknown[], b: readonly unknown[]): string[] {
   const [removed, added] = [findMissingItems(b, a), findMissingItems(a, b)]
@@ -91,7 +91,7 @@ function findMissingItems (other: readonly unknown[], items: readonly unknown[])
 const withoutVersion = (value: unknown): unknown =>
   typeof value === 'string' ? value.replace(/\/_history\/.*$/, '') : value
 
-/** The findings that no warning explains: each begins with a path, perhaps with places in lists. */
+/** The findings that no warning explains: each begins with a path, perhaps with list positions. */
 export function withoutNamed (findings: readonly string[], named: readonly string[]): string[] {
   return findings.filter(finding => {
     const path = finding.split(' ')[0]!.replace(/\[\d+\]/g, '').replace(/(^|\.)_/g, '$1').split('.').slice(1).join('.')

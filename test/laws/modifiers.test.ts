@@ -1,4 +1,7 @@
-/** What R4 calls a modifier changes what the simple form says: without it, the rest would say something else. */
+/**
+ * An element that R4 calls a modifier changes the meaning of the simple form: without it, the rest would mean something
+ * else.
+ */
 import t from 'tap'
 import type { FhirElement } from '../../src/mappings/fhir.js'
 import { deepEqual } from '../../src/mappings/core/element.js'
@@ -6,7 +9,7 @@ import type { Mapping } from '../../src/mappings/core/mapping.js'
 import { mappings } from '../../src/mappings/registry.js'
 import { isPrimitive, listParts, type Part } from './definitions.js'
 
-/** A part and the type that it has there, from the resource on. */
+/** A part and its type there, starting at the resource. */
 interface Step { readonly part: Part, readonly type: string }
 
 const maxDepth = 6
@@ -27,12 +30,12 @@ const getMemberName = ({ part: { name }, type }: Step): string =>
   name.replace('[x]', type.charAt(0).toUpperCase() + type.slice(1))
 const formatPath = (steps: readonly Step[]): string => steps.map(getMemberName).join('.')
 
-/** Something that is shown at most places: words, a number and a code. */
+/** A value that is shown in most places: a text, a number and a code. */
 const neighbors: FhirElement = {
   description: 'words', text: 'words', value: 5, unit: 'min', system: 'http://unitsofmeasure.org', code: 'min'
 }
 
-/** Neighbors of the modifier in the form that they have there. */
+/** Siblings of the modifier in the form that they have there. */
 function buildNeighbors (steps: readonly Step[]): FhirElement {
   const holder = steps.at(-2)
   if (holder === undefined || isPrimitive(holder.type)) return {}
@@ -62,10 +65,10 @@ function listValues ({ part: { codings, many }, type }: Step): readonly unknown[
 }
 
 for (const mapping of mappings) {
-  t.test(`a record of ${mapping.path} does not say the opposite because a modifier is not shown`, async t => {
+  t.test(`a record of ${mapping.path} does not mean the opposite because a modifier is not shown`, async t => {
     for (const steps of findModifiers(mapping.type)) {
       const plain = mapping.toSimple(buildResource(mapping, steps))
-      // What is not shown at all says nothing.
+      // A hidden part has no meaning for the client.
       if (deepEqual(plain, {})) continue
       for (const value of listValues(steps.at(-1)!)) {
         const shown = mapping.toSimple(buildResource(mapping, steps, value))

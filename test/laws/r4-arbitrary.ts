@@ -11,12 +11,12 @@ import { toChoiceName, isPrimitive, listParts, type Part, type PartType } from '
 const record = <T>(members: { [K in keyof T]: Arbitrary<T[K]> }): Arbitrary<T> =>
   fc.record(members, { noNullPrototype: true }) as Arbitrary<T>
 
-/** How likely an optional element is there, in percent, by how deep its holder is; nothing optional is deeper. */
+/** The probability of an optional element, in percent, by the depth of its parent; nothing optional is deeper. */
 const presence = [55, 45, 35, 25, 15]
 
 /**
- * A resource of a type. It keeps cardinality, types, required bindings and the invariants of the datatypes, not those
- * of the resource.
+ * A resource of a type. It satisfies cardinality, types, required bindings and the invariants of the datatypes, not
+ * those of the resource.
  */
 export function anyR4Resource (type: string): Arbitrary<FhirResource> {
   return record({
@@ -49,7 +49,7 @@ export function anyR4Resource (type: string): Arbitrary<FhirResource> {
   )
 }
 
-/** The contained resource to which a body refers, if it does. */
+/** The contained resource to which a body refers, if any. */
 function buildContained (body: FhirElement): readonly FhirElement[] | undefined {
   return printJson(body).includes('"#inside"')
     ? [{ resourceType: 'Organization', id: 'inside', name: 'contained' }]
@@ -111,7 +111,7 @@ const extensions: Arbitrary<FhirElement[]> = fc.array(fc.oneof(
   record({ url: uriText, extension: fc.constant([{ url: 'part', valueBoolean: true }]) })
 ), { minLength: 1, maxLength: 2 })
 
-/** What stands beside a primitive under its name with `_`. */
+/** The extensions and id of a primitive under its name with `_`. */
 const primitiveExtra = fc.oneof(record({ extension: extensions }), record({ id: idText }))
 
 const resourceTypes = ['Patient', 'Practitioner', 'Organization', 'Observation', 'RelatedPerson', 'Group']
@@ -265,7 +265,7 @@ function anyElement (path: string, depth: number): Arbitrary<FhirElement> {
 /** A part under its name, with the sibling of a primitive. */
 function anyMember (part: Part, depth: number): Arbitrary<FhirElement> {
   const choice = part.name.endsWith('[x]')
-  // Of the open types (Extension.value, Task.input.value) a few stand for all fifty.
+  // Of the open types (Extension.value, Task.input.value) a few represent all fifty.
   const types =
     part.types.length > 20
       ? part.types.filter(({ code }) =>
@@ -303,7 +303,7 @@ function anyPrimitive (name: string, value: Arbitrary<unknown>, required: boolea
   )
 }
 
-/** A list of primitives whose extras stand in a second list at the same places; a place may hold an extra alone. */
+/** A list of primitives whose extras are in a second list at the same positions; a position may hold an extra alone. */
 function anyPrimitiveList (name: string, value: Arbitrary<unknown>): Arbitrary<FhirElement> {
   const anyItems = (least: number, item: Arbitrary<[unknown, unknown]>) =>
     fc.array(item, { minLength: least, maxLength: 3 })

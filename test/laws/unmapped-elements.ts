@@ -1,9 +1,9 @@
-/** What a change of one field did to FHIR content that the field does not show. */
+/** The effect of a change of one field on FHIR content that the field does not show. */
 import type { FhirElement } from '../../src/mappings/fhir.js'
 import { deepEqual, type Element } from '../../src/mappings/core/element.js'
 import { isElement, itemsAt } from '../../src/mappings/core/path.js'
 
-/** Each place where something changed that the field does not show; empty when the change was clean. */
+/** Each position where something changed that the field does not show; empty when the change was clean. */
 export function findStrayChanges (element: Element, before: FhirElement, after: FhirElement): string[] {
   return findStrayMembers(before, after, {
     element,
@@ -17,7 +17,7 @@ interface Position {
   readonly element: Element
   readonly steps: readonly string[]
   readonly path: string
-  /** The resource as it was before, with another value at this place. */
+  /** The previous resource with another value at this position. */
   readonly rebuild: (value: unknown) => FhirElement
 }
 
@@ -30,13 +30,13 @@ function findStrayMembers (before: FhirElement, after: FhirElement, position: Po
   const inner = {
     ...position,
     steps: further,
-    way: `${position.path}.${name}`,
-    whole: (value: unknown) => position.rebuild({ ...before, [name]: value })
+    path: `${position.path}.${name}`,
+    rebuild: (value: unknown) => position.rebuild({ ...before, [name]: value })
   }
   return [...others.map(other => `${position.path}.${other} changed`), ...findStrayValues(before[name], after[name], inner)]
 }
 
-/** Members that change with the field by design: rival choices, extras that move with their list, a name's old text. */
+/** Members that change with the field by design: other choices, extras that move with their list, a name's old text. */
 function isOwned (
   other: string,
   { element, steps, path }: Position,
@@ -57,11 +57,11 @@ function isOwned (
   return other === `_${name}` && areExtrasInStep(name, before, after)
 }
 
-/** The title of a note is its description and stands a second time beside its text. */
+/** The title of a note is its description and is stored a second time next to its text. */
 const isOfTitle = (path: string, other: string): boolean =>
   (path === 'description' && other === 'content') || (path === 'content.attachment' && other === 'description')
 
-/** Whether each primitive of a list that stands once before and after still has its own extra. */
+/** Whether each primitive of a list that occurs once before and after still has its own extra. */
 function areExtrasInStep (name: string, before: FhirElement, after: FhirElement): boolean {
   const [old, now] = [before, after].map(holder => ({
     values: toList(holder[name]),
@@ -117,7 +117,7 @@ function findLostItems (before: readonly unknown[], after: readonly unknown[], p
 }
 
 /**
- * What an item has beside what the field shows of it: an item that the field did not show may have become part of it.
+ * The parts of an item that the field does not show: an item that the field did not show may have become part of it.
  */
 function withoutShownPart (item: unknown, { element, rebuild }: Position): unknown {
   return itemsAt(element.write(rebuild([item]), undefined), element.path)[0]

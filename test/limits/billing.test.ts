@@ -55,7 +55,7 @@ const smallMonth = { pro: { requestsPerMinute: null, requestsPerMonth: 4, overag
 const people = Array.from({ length: 5 }, (_, i) => ({ firstName: 'Ada', lastName: `Byron ${i}` }))
 
 t.test(
-  'who has used up its month still learns what became of the records that did it, and of its month, without using more',
+  'a caller that has used up its month can still read the results of its records, and its month, without using more',
   async t => {
     const gateway = await startGateway(t, { plans: smallMonth })
     const { secret } = await gateway.createKey()
@@ -99,7 +99,7 @@ t.test(
   }
 )
 
-t.test('the requests of a minute hold for what is served past the month', async t => {
+t.test("the limit per minute also applies to requests past the month's quota", async t => {
   const gateway = await startGateway(t, {
     plans: { pro: { requestsPerMinute: 3, requestsPerMonth: 1, overage: false } }
   })
@@ -115,7 +115,7 @@ const owner = { tenantId: 'org-a', mode: 'live', keyId: 'key-a' } as const
 const smallMonthWithOverage = { pro: { requestsPerMinute: null, requestsPerMonth: 2, overage: true } }
 
 t.test(
-  'a record counts in the month and hour in which it took its place, though its result comes in the next',
+  'a record counts in the month and hour in which it was counted, though its result comes in the next',
   async t => {
     const file = createLedgerPath(t)
     const ledger = openLedger(t, file)
@@ -151,7 +151,7 @@ t.test(
 )
 
 t.test(
-  'where the clock of the machine is set back by an hour, the minute of an organization and of an address ends all the same',
+  'when the clock of the machine is set back by an hour, the minute of an organization and of an address ends all the same',
   async t => {
     const plans = { sandbox: { requestsPerMinute: 2, requestsPerMonth: null, overage: false } }
     const { createKey, inject } = await startGateway(t, { plans, config: { limits: { failedAttemptsPerMinute: 2 } } })
@@ -179,7 +179,7 @@ t.test(
   }
 )
 
-t.test('what was used in the first second of an hour is told at once', async t => {
+t.test('usage in the first second of an hour is reported at once', async t => {
   const store = await openControlStore({
     file: ':memory:',
     plans: ['pro'],
@@ -207,9 +207,9 @@ t.test('what was used in the first second of an hour is told at once', async t =
   t.equal(await countRequests('2030-01-16T12:00:00.000Z'), 0, 'the end itself is left out')
 })
 
-// Gateways were told whether an organization had overage by the plans of the day on which it was changed last: once a
-// plan came to have overage, the dashboard said that it was on, and gateways refused and asked to switch it on.
-t.test('gateways are told who switched overage off, and go by the plans that there are now', async t => {
+// The overage of an organization reached the gateways by the plans of the day of its last change: once its plan got
+// overage, the dashboard showed it as on, while gateways rejected requests and suggested to switch it on.
+t.test('gateways receive who switched overage off, and apply the current plans', async t => {
   const file = join(t.testdir(), 'control.db')
   const now = () => new Date()
   const before = await openControlStore({ file, plans: ['tiny'], plansWithoutOverage: ['tiny'], now })

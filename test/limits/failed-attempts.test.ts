@@ -5,7 +5,7 @@ import { startGateway } from '../harness/gateway.js'
 const limits = { failedAttemptsPerMinute: 3 }
 
 t.test(
-  'who keeps sending requests without a good key is told to wait, and a good key from the same address is served',
+  'a client that keeps sending requests without a valid key gets 429, and a valid key from the same address is served',
   async t => {
     const { inject, createKey } = await startGateway(t, { config: { limits } })
     const { secret } = await createKey()
@@ -39,7 +39,7 @@ t.test('attempts are counted by address, IPv6 by its network', async t => {
   t.equal(await getStatusFrom('192.0.2.1'), 401)
 })
 
-t.test('the address in X-Forwarded-For is believed of a trusted proxy alone', async t => {
+t.test('the address in X-Forwarded-For is trusted from a trusted proxy alone', async t => {
   const collectStatuses = async (settings: object, proxy: string) => {
     const { inject } = await startGateway(t, { config: { limits, ...settings } })
     const found: number[] = []
@@ -56,7 +56,7 @@ t.test('the address in X-Forwarded-For is believed of a trusted proxy alone', as
   t.strictSame(await collectStatuses({ trustedProxies: '10.0.0.0/8, ::1' }, '203.0.113.9'), [401, 401, 401, 429, 429])
 })
 
-t.test('what is no address or network is a mistake of the configuration', async t => {
+t.test('a setting that is no address or network is a mistake of the configuration', async t => {
   for (const trustedProxies of ['', 'proxy.example.org', '10.0.0.0/33', '10.0.0.1,', 'true', '1']) {
     await t.rejects(
       startGateway(t, { config: { trustedProxies } }),

@@ -13,10 +13,10 @@ import { inFlight } from '../../src/limits/in-flight.js'
 import { FairConcurrencyLimiter } from '../../src/limits/concurrency-limiter.js'
 import { startGateway, type GatewaySettings } from '../harness/gateway.js'
 
-/** When a client leaves, the `fetch` of Node 22 connects anew for nothing, which would delay the end by a minute. */
+/** When a client leaves, the `fetch` of Node 22 connects again for nothing, which would delay the end by a minute. */
 const closesAtOnce = { forceCloseConnections: true } as const
 
-/** A datastore that holds every request until it is let go, and answers then that nothing was found. */
+/** A datastore that holds every request until it is released, and then responds that nothing was found. */
 async function startHoldingDatastore (t: Test) {
   const held: Array<{ readonly url: string, readonly response: ServerResponse }> = []
   const server = createServer(({ url = '' }, response) => {
@@ -30,7 +30,7 @@ async function startHoldingDatastore (t: Test) {
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/fhir`,
     held,
-    /** Resolves when so many are held. */
+    /** Resolves when so many requests are held. */
     holds: async (count: number) => { while (held.length < count) await pause(5) },
     letGo: (which = held.length) => held.splice(0, which).forEach(respond),
     letGoOf: (part: string) => respond(held.splice(held.findIndex(({ url }) => url.includes(part)), 1)[0]!)
@@ -46,7 +46,7 @@ async function startCrowded (t: Test, settings: GatewaySettings = {}) {
   })
   const requests: unknown[] = []
   gateway.app.server.on('request', ({ url }) => { requests.push(url) })
-  /** Resolves when so many requests came to the gateway, and have a place or wait for one. */
+  /** Resolves when so many requests have arrived at the gateway, and have a permit or wait for one. */
   const waitForRequests = async (count: number) => {
     while (requests.length < count) await pause(5)
     await pause(5)
@@ -56,7 +56,7 @@ async function startCrowded (t: Test, settings: GatewaySettings = {}) {
   return { ...gateway, store, get, waitForRequests }
 }
 
-t.test('while one organization has all its places taken and more waiting, another one is answered', async t => {
+t.test('while one organization uses all its permits and queues more requests, another one is served', async t => {
   const { createKey, store, get } = await startCrowded(t)
   const [greedy, other] = [await createKey(), await createKey()]
   const requested = Array.from({ length: 20 }, () => get(greedy.secret))
@@ -82,7 +82,7 @@ t.test('while one organization has all its places taken and more waiting, anothe
   )
 })
 
-t.test('test and live keys of an organization have places of their own', async t => {
+t.test('test and live keys of an organization have permits of their own', async t => {
   const { createKey, store, get } = await startCrowded(t)
   const live = await createKey({ mode: 'live' })
   const test = await createKey({ tenantId: live.tenantId })
@@ -95,7 +95,7 @@ t.test('test and live keys of an organization have places of their own', async t
   await Promise.all(requested)
 })
 
-t.test('a place is free again however its request ended', async t => {
+t.test('a permit is released however its request ended', async t => {
   const { createKey, store, get, url } = await startCrowded(t, {
     config: { limits: { inFlightPerOrganization: 1 }, datastores: {} }
   })
@@ -132,7 +132,7 @@ t.test('a place is free again however its request ended', async t => {
     },
     'the datastore breaks the connection': async () => {
       const sent = fetch(`${url}/v1/patients/some`, { method: 'DELETE', headers })
-      // What is read is asked for twice.
+      // Reads are sent twice.
       for (let isOver = false; !isOver; store.held.splice(0).forEach(({ response }) => response.destroy())) {
         isOver = await Promise.race([sent.then(() => true), pause(10, false)])
       }
@@ -145,7 +145,7 @@ t.test('a place is free again however its request ended', async t => {
 })
 
 t.test(
-  'a client that is gone keeps its place until its work has ended, and one that waits leaves the line',
+  'a client that has disconnected holds its permit until its work has ended, and a waiting one leaves the queue',
   async t => {
     const { createKey, store, get, waitForRequests } = await startCrowded(t, {
       config: { limits: { inFlightPerOrganization: 1 } }
@@ -174,7 +174,7 @@ t.test(
   }
 )
 
-t.test('an answer that is streamed keeps its place until it is out, or its client has left, or it breaks', async t => {
+t.test('a streamed response holds its permit until it is sent, its client leaves, or it breaks off', async t => {
   const limiter = new FairConcurrencyLimiter({ permits: 1 })
   const pool = { tenantId: 'a', mode: 'test' } as const
   const app = fastify(closesAtOnce)
@@ -210,7 +210,7 @@ t.test('an answer that is streamed keeps its place until it is out, or its clien
   }
 })
 
-t.test('a client that is gone before it is known who it is keeps no place', async t => {
+t.test('a client that disconnects before authentication holds no permit', async t => {
   const limiter = new FairConcurrencyLimiter({ permits: 1 })
   const pool = { tenantId: 'a', mode: 'test' } as const
   const app = fastify(closesAtOnce)
@@ -239,7 +239,7 @@ t.test('a client that is gone before it is known who it is keeps no place', asyn
 })
 
 t.test(
-  'where the line is full or too slow, a request is refused with 429 and takes nothing of the minute or the month',
+  'when the queue is full or too slow, a request is rejected with 429 and does not count for the minute or the month',
   async t => {
     const { createKey, store, get, waitForRequests } = await startCrowded(t, {
       config: { limits: { inFlightPerOrganization: 1 } }
@@ -267,7 +267,7 @@ t.test(
   }
 )
 
-t.test('who waits too long for a place has none', async t => {
+t.test('a request that waits too long for a permit gets none', async t => {
   let clock = 0
   const limiter = new FairConcurrencyLimiter({ permits: 1, timeoutMs: 5_000, clock: () => clock })
   const pool = { tenantId: 'a', mode: 'test' } as const
@@ -290,7 +290,7 @@ t.test('who waits too long for a place has none', async t => {
   next.leave()
 })
 
-t.test('while others are there, one request of an organization begins in a turn, and all of them do', async t => {
+t.test('while others wait, one request of an organization starts per turn, and in the end all do', async t => {
   const limiter = new FairConcurrencyLimiter({ permits: 100 })
   limiter.acquire({ tenantId: 'b', mode: 'test' }).leave()
   const begun: string[] = []
@@ -306,7 +306,7 @@ t.test('while others are there, one request of an organization begins in a turn,
   for (const permit of await all) permit.leave()
 })
 
-t.test('only organizations with a request under way take memory', async t => {
+t.test('only organizations with a request under way use memory', async t => {
   const limiter = new FairConcurrencyLimiter({ permits: 2 })
   for (let i = 0; i < 100_000; i++) {
     limiter.acquire({ tenantId: `org-${i}`, mode: 'test' }).leave()
@@ -316,7 +316,7 @@ t.test('only organizations with a request under way take memory', async t => {
   t.equal(limiter.pools, 0)
 })
 
-t.test('an organization never has more than its part of a shared datastore, over all it does there', async t => {
+t.test('an organization never has more than its share of a shared datastore, over all its requests and jobs', async t => {
   const store = await startHoldingDatastore(t)
   const backend = new HttpBackend({ name: 'shared', baseUrl: store.url, connections: 4 })
   t.teardown(() => backend.close())

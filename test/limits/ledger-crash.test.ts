@@ -20,7 +20,7 @@ function createFolder (t: Test): string {
   return folder
 }
 
-/** Starts a process that counts; resolves when it does. */
+/** Starts a process that counts; resolves when it counts. */
 async function startCounting (t: Test, folder: string, ...args: string[]): Promise<ChildProcess> {
   rmSync(join(folder, 'said'), { force: true })
   const child = spawn(
@@ -45,13 +45,13 @@ async function kill (child: ChildProcess): Promise<void> {
 interface CountReport { readonly what: string, readonly count: number, readonly time: number }
 
 function readReports (folder: string): readonly CountReport[] {
-  // What was being written as the process or the room on the disk ended is no whole line.
+  // A line that was being written when the process ended or the disk was full is no complete line.
   return [...readFileSync(join(folder, 'said'), 'utf8').matchAll(/^(\S+) (\d+) ([\d.]+);$/gm)].map(
     ([, what, count, time]) => ({ what: what!, count: Number(count), time: Number(time) })
   )
 }
 
-/** How many requests were counted, or begun with. */
+/** How many requests were counted, or started. */
 const maxReported = (folder: string, what: '>' | '<') =>
   Math.max(
     ...readReports(folder)
@@ -61,8 +61,8 @@ const maxReported = (folder: string, what: '>' | '<') =>
   )
 
 /**
- * Resolves when all that is counted now has come to disk by itself, where other processes put so much `before`; with
- * how much that is.
+ * Resolves when everything counted so far was written to disk, where other processes wrote `before` requests; with the
+ * number.
  */
 async function onDisk (folder: string, before = 0): Promise<number> {
   while (maxReported(folder, '>') === 0) await pause(5)
@@ -114,7 +114,7 @@ t.test(
   }
 )
 
-t.test('a full disk stops no counting, and once there is room everything is on it', { timeout: 300_000 }, async t => {
+t.test('a full disk stops no counting, and once there is room every count is written', { timeout: 300_000 }, async t => {
   const folder = createFolder(t)
   const child = await startCounting(t, folder)
   // No file of the process may grow beyond this any more, as on a full disk.
@@ -123,7 +123,7 @@ t.test('a full disk stops no counting, and once there is room everything is on i
   const file = join(folder, 'usage.db')
   const log = join(folder, 'log')
   const isLogged = () => existsSync(log) && /the usage ledger cannot be written|SQLITE_/.test(readFileSync(log, 'utf8'))
-  // From then on it can neither write what it counted nor say so.
+  // From then on it can neither write its counts nor report it.
   await waitUntil(() => isLogged() && statSync(join(folder, 'said')).size >= 4_096)
   await pause(1_000)
   const held = countLedgerRequests(file)

@@ -10,7 +10,7 @@ import { readLedgerLines } from '../../src/limits/usage-ledger/file.js'
 import { startGateway, type GatewaySettings } from '../harness/gateway.js'
 import { waitUntil } from '../harness/until.js'
 
-/** A gateway whose ledger can be looked at. */
+/** A gateway whose ledger the test can read. */
 async function startWithLedger (t: Test, settings: GatewaySettings = {}) {
   const directory = mkdtempSync(join(tmpdir(), 'clinigate-counted-'))
   t.teardown(() => rmSync(directory, { recursive: true, force: true }))
@@ -20,7 +20,7 @@ async function startWithLedger (t: Test, settings: GatewaySettings = {}) {
   })
   const file = join(directory, 'usage.db')
   const countTotal = () => readLedgerLines(file).reduce((sum, { count }) => sum + count, 0)
-  /** What the ledger holds once it holds so many requests, as words. */
+  /** The lines of the ledger once it holds so many requests, as texts. */
   const describeLedger = async (requests: number) => {
     await waitUntil(() => countTotal() >= requests)
     return readLedgerLines(file)
@@ -34,7 +34,7 @@ async function startWithLedger (t: Test, settings: GatewaySettings = {}) {
 
 const fhir = { 'content-type': 'application/fhir+json' }
 
-t.test('every kind of request is counted once, in our own words', async t => {
+t.test('every kind of request is counted once, under our own names', async t => {
   const { inject, createKey, describeLedger } = await startWithLedger(t)
   const { secret } = await createKey()
   const expected: string[] = []
@@ -94,7 +94,7 @@ t.test('every kind of request is counted once, in our own words', async t => {
 })
 
 t.test(
-  'what is refused by scope, limit or a failing datastore is counted as that, and what is refused without a caller is not',
+  'requests rejected by scope or limit, or failed by the datastore, are counted as such, and those without a caller are not',
   async t => {
     const { inject, createKey, describeLedger } = await startWithLedger(t, {
       fhirUrl: 'http://127.0.0.1:1/fhir',
@@ -122,15 +122,15 @@ t.test(
   }
 )
 
-t.test('a request whose client does not wait for the answer is counted once, as it ended', async t => {
+t.test('a request whose client does not wait for the response is counted once, with its outcome', async t => {
   let arrive = () => {}
   const arrived = new Promise<void>(resolve => { arrive = resolve })
   const leaving = new AbortController()
-  const answering = once(leaving.signal, 'abort').then(() => pause(50))
+  const responding = once(leaving.signal, 'abort').then(() => pause(50))
   const datastore = createServer(async ({ url }, response) => {
     if (!url!.endsWith('-probe')) {
       arrive()
-      await answering
+      await responding
     }
     response.writeHead(500).end()
   }).listen(0, '127.0.0.1')
@@ -150,7 +150,7 @@ t.test('a request whose client does not wait for the answer is counted once, as 
   t.strictSame(await describeLedger(1), ['patients search failed, not counted'])
 })
 
-t.test('the control plane knows within seconds what was used and when each key was last', async t => {
+t.test('the control plane has the usage and the last use of each key within seconds', async t => {
   const { inject, createKey, control } = await startWithLedger(t, {
     now: () => new Date(Date.parse('2030-03-04T05:06:07.008Z'))
   })
@@ -214,7 +214,7 @@ t.test('nothing of a URL, an id or a body is in the ledger', async t => {
   }
 })
 
-t.test('a ledger that can\'t be written stops no request, and shows in the health', async t => {
+t.test("a ledger that can't be written stops no request, and is reported by the health", async t => {
   const directory = mkdtempSync(join(tmpdir(), 'clinigate-counted-'))
   t.teardown(() => rmSync(directory, { recursive: true, force: true }))
   mkdirSync(join(directory, 'usage.db'))

@@ -9,7 +9,7 @@ import { countLedgerRequests } from './usage-samples.js'
 t.setTimeout(300_000)
 
 t.test(
-  'through kills of gateway and control plane, the control plane gets what the ledger holds, and that is never more than clients got',
+  'through kills of gateway and control plane, the control plane gets the counts of the ledger, and never more than clients got',
   async t => {
     const control = await startControl(t)
     const { secret } = await control.store.keys.create(
@@ -23,7 +23,7 @@ t.test(
     const stopping = new AbortController()
     const keepRequesting = async () => {
       while (!stopping.signal.aborted) {
-        // An answer that the kill cut off was not got.
+        // A response that the kill cut off was not received.
         const isGot = await fetch(`${gateway.url}/v1/patients`, { headers: { 'x-api-key': secret } })
           .then(response => response.text())
           .then(
@@ -34,7 +34,7 @@ t.test(
         else await pause(20)
       }
     }
-    const asking = [keepRequesting(), keepRequesting(), keepRequesting()]
+    const requesting = [keepRequesting(), keepRequesting(), keepRequesting()]
     const waitForMore = async () => {
       const before = responseCount
       await waitUntil(() => responseCount > before + 100)
@@ -46,18 +46,18 @@ t.test(
     await waitUntil(() => countLedgerRequests(file) >= before)
     t.pass('what was answered comes to disk by itself')
     await gateway.end('SIGKILL')
-    const mayBeLost = responseCount + asking.length - before
+    const mayBeLost = responseCount + requesting.length - before
     gateway = await gateway.again()
     await waitForMore()
     await control.again()
     await waitForMore()
     stopping.abort()
-    await Promise.all(asking)
+    await Promise.all(requesting)
     t.equal(await gateway.end(), 0)
 
     const held = countLedgerRequests(file)
     t.comment(`${responseCount} answers, ${held} in the ledger, ${mayBeLost} may be lost`)
-    t.ok(held <= responseCount + asking.length, 'never more than answers, but for those that were on their way')
+    t.ok(held <= responseCount + requesting.length, 'never more than answers, but for those that were on their way')
     t.ok(held >= responseCount - mayBeLost && held > 100)
 
     const again = await startGateway(t, control, { CLINIGATE_DATA: gateway.data })

@@ -1,6 +1,6 @@
 /**
  * A process that counts as fast as it can, for tests that end it: `ledger-recorder.ts <folder>`. Before it counts
- * requests it says how many there will be (`<`), and afterwards how many there are (`>`), with the time, in the file
+ * requests it reports how many there will be (`<`), and afterwards how many there are (`>`), with the time, in the file
  * `said`. With a second argument it sends them to a control plane as well, which is a database in the folder.
  */
 import { appendFileSync } from 'node:fs'
@@ -23,7 +23,7 @@ if (sends !== undefined) {
   process.once('exit', () => sender.stop())
 }
 
-// Where a limit stands for a full disk, an error is to follow as there, and no end of the process.
+// A file size limit simulates a full disk: it must cause an error, and not end the process.
 process.on('SIGXFSZ', () => {})
 
 let requests = 0

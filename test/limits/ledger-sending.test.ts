@@ -12,7 +12,7 @@ import { buildUsageEvent, at, createLedgerPath, openLedger, countLedgerRequests 
 
 const log = { info () {}, warn () {} }
 
-/** A real control plane, and how many requests it was told of. */
+/** A real control plane, and how many requests were reported to it. */
 async function openControlPlane (t: Test) {
   const directory = mkdtempSync(join(tmpdir(), 'clinigate-control-'))
   const store = await openControlStore({ file: join(directory, 'control.db'), plans: [], now: () => new Date(at) })
@@ -40,7 +40,7 @@ async function count (ledger: UsageLedger, requests = 1): Promise<void> {
   await ledger.flush()
 }
 
-t.test('everything that is counted comes to the control plane, once', async t => {
+t.test('every counted request reaches the control plane, once', async t => {
   const { send, countRequests } = await openControlPlane(t)
   const file = createLedgerPath(t)
   const ledger = openLedger(t, file)
@@ -55,7 +55,7 @@ t.test('everything that is counted comes to the control plane, once', async t =>
 })
 
 t.test(
-  'while the control plane is away, one batch waits and is tried again and again; then all of it arrives',
+  'while the control plane is down, one batch is retried again and again; then all of them arrive',
   async t => {
     const { send, countRequests } = await openControlPlane(t)
     const ledger = openLedger(t, createLedgerPath(t))
@@ -97,7 +97,7 @@ t.test('a batch whose receipt is lost is sent again and applied once', async t =
   t.equal(await countRequests(), 5)
 })
 
-t.test('a control plane that does not answer is given up after a time and asked again', async t => {
+t.test('a control plane that does not respond is given up after a timeout, and the batch is sent again', async t => {
   const { send, countRequests } = await openControlPlane(t)
   const ledger = openLedger(t, createLedgerPath(t))
   let isSilent = true
@@ -112,7 +112,7 @@ t.test('a control plane that does not answer is given up after a time and asked 
 })
 
 t.test(
-  'stopping ends a sending that is under way; what was not acknowledged is sent by the next process, once',
+  'stopping aborts a request under way; batches that were not acknowledged are sent by the next process, once',
   async t => {
     const { send, countRequests } = await openControlPlane(t)
     const file = createLedgerPath(t)
@@ -136,7 +136,7 @@ t.test(
 )
 
 t.test(
-  'of two senders of the same ledger at once, and one that is late, nothing is counted twice and nothing is lost',
+  'with two concurrent senders of the same ledger, one of them late, nothing is counted twice and nothing is lost',
   async t => {
     const { send, countRequests } = await openControlPlane(t)
     const file = createLedgerPath(t)
@@ -153,7 +153,7 @@ t.test(
       await count(other, 1)
       await pause(2)
     }
-    // Who finds the file taken by the other one for too long tries again another time.
+    // A process that finds the file locked by the other one for too long retries later.
     await waitUntil(async () => {
       for (const ledger of [one, other]) await ledger.flush()
       return (
@@ -168,7 +168,7 @@ t.test(
   }
 )
 
-t.test('a copied ledger is told by the control plane, and both go on with nothing lost', async t => {
+t.test('the control plane detects a copied ledger, and both go on with nothing lost', async t => {
   const { send, countRequests } = await openControlPlane(t)
   const file = createLedgerPath(t)
   const first = openLedger(t, file)

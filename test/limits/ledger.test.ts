@@ -14,7 +14,7 @@ const toAck = ({ number, batchId }: UsageBatch) => ({ number, batchId })
 const nothing = { number: 0, batchId: '' }
 const dayMs = 24 * 3_600_000
 
-/** Records requests and gives them to a control plane that has everything so far. */
+/** Records requests and sends them to a control plane that has everything so far. */
 async function sendBatch (ledger: UsageLedger, requests: number): Promise<UsageBatch> {
   const batch = await formBatch(ledger, requests)
   await ledger.settle(toAck(batch))
@@ -27,7 +27,7 @@ async function formBatch (ledger: UsageLedger, requests: number): Promise<UsageB
   return (await ledger.nextBatch())!
 }
 
-t.test('requests are added up by hour and by what they have in common', async t => {
+t.test('requests are summed by hour and by their common attributes', async t => {
   const file = createLedgerPath(t)
   const ledger = openLedger(t, file)
   ledger.record(buildUsageEvent(), at)
@@ -45,7 +45,7 @@ t.test('requests are added up by hour and by what they have in common', async t 
   t.match(ledger.check(), { status: 'ok', linesInMemory: 0, lostRequests: 0, broken: [] })
 })
 
-t.test('what differs in anything is counted apart', async t => {
+t.test('requests that differ in any attribute are counted separately', async t => {
   const file = createLedgerPath(t)
   const ledger = openLedger(t, file)
   const others = [
@@ -62,7 +62,7 @@ t.test('what differs in anything is counted apart', async t => {
   t.equal(new Set(readLedgerLines(file).map(line => JSON.stringify(line))).size, 1 + others.length)
 })
 
-t.test('a writing that seemed to fail, and had not, is not repeated', async t => {
+t.test('a write that seemed to fail, and had succeeded, is not repeated', async t => {
   const file = createLedgerPath(t)
   const deposit = { name: 'one', lines: [{ ...buildUsageEvent(), hour: toHour(at), count: 3, lastAt: at }] }
   for (let i = 0; i < 2; i++) {
@@ -73,7 +73,7 @@ t.test('a writing that seemed to fail, and had not, is not repeated', async t =>
   t.equal(countLedgerRequests(file), 3)
 })
 
-t.test('closing writes what is in memory', async t => {
+t.test('closing writes the counts that are in memory', async t => {
   const file = createLedgerPath(t)
   const ledger = openLedger(t, file)
   for (let i = 0; i < 25_000; i++) ledger.record(buildUsageEvent({ keyId: `key-${i}` }), at)
@@ -81,7 +81,7 @@ t.test('closing writes what is in memory', async t => {
   t.equal(countLedgerRequests(file), 25_000)
 })
 
-t.test('a batch is the same whenever it is asked for, until the control plane has it', async t => {
+t.test('a batch stays the same whenever it is read, until the control plane has it', async t => {
   const file = createLedgerPath(t)
   const first = openLedger(t, file)
   const batch = await formBatch(first, 3)
@@ -102,7 +102,7 @@ t.test('a batch is the same whenever it is asked for, until the control plane ha
   t.equal(countLedgerRequests(file), 7, 'what was sent stays in the ledger')
 })
 
-t.test('a batch is bounded, and the rest comes in the next one', async t => {
+t.test('a batch is bounded, and the rest is in the next one', async t => {
   const ledger = openLedger(t, createLedgerPath(t))
   for (let i = 0; i < linesPerBatch + 1; i++) ledger.record(buildUsageEvent({ keyId: `key-${i}` }), at)
   await ledger.flush()
@@ -112,7 +112,7 @@ t.test('a batch is bounded, and the rest comes in the next one', async t => {
   t.equal((await ledger.nextBatch())!.lines.length, 1)
 })
 
-t.test('a control plane that was restored from a backup gets again what it has no longer, and the same', async t => {
+t.test('a control plane that was restored from a backup gets the same batches again that it no longer has', async t => {
   const ledger = openLedger(t, createLedgerPath(t))
   const [one, two, three] = [await sendBatch(ledger, 1), await sendBatch(ledger, 2), await sendBatch(ledger, 3)]
   const four = await formBatch(ledger, 4)
@@ -125,7 +125,7 @@ t.test('a control plane that was restored from a backup gets again what it has n
   t.equal(await ledger.nextBatch(), undefined)
 })
 
-t.test('an empty control plane gets everything again that is still kept as batches', async t => {
+t.test('an empty control plane gets all batches again that are still stored', async t => {
   let now = Date.parse(at)
   const file = createLedgerPath(t)
   const ledger = openLedger(t, file, { now: () => new Date(now) })
@@ -145,7 +145,7 @@ t.test('an empty control plane gets everything again that is still kept as batch
 })
 
 t.test(
-  'a copy of a ledger counts for itself once the control plane shows that another one goes on with its series',
+  'a copy of a ledger counts for itself once the control plane reports that another one continues its series',
   async t => {
     const file = createLedgerPath(t)
     const ledger = openLedger(t, file)
@@ -166,7 +166,7 @@ t.test(
   }
 )
 
-t.test('a ledger that began several series keeps everything of all of them', async t => {
+t.test('a ledger that started several series keeps everything of all of them', async t => {
   const file = createLedgerPath(t)
   const ledger = openLedger(t, file)
   for (let round = 0; round < 3; round++) {
@@ -180,7 +180,7 @@ t.test('a ledger that began several series keeps everything of all of them', asy
   t.equal(await ledger.nextBatch(), undefined)
 })
 
-t.test('batches of long ago become hourly totals, and those of thirteen months ago go', async t => {
+t.test('batches of long ago become hourly totals, and those of thirteen months ago are deleted', async t => {
   let now = Date.parse(at)
   const file = createLedgerPath(t)
   const ledger = openLedger(t, file, { now: () => new Date(now) })
@@ -238,7 +238,7 @@ t.test('a clock that jumps back loses nothing and counts nothing twice', async t
   )
 })
 
-t.test('a file that can\'t be opened costs no count, and shows until it can', async t => {
+t.test("a file that can't be opened loses no count, and is reported until it can", async t => {
   const file = createLedgerPath(t)
   mkdirSync(file)
   const ledger = openLedger(t, file)
@@ -253,7 +253,7 @@ t.test('a file that can\'t be opened costs no count, and shows until it can', as
   t.equal(countLedgerRequests(file), 7)
 })
 
-t.test('while the disk fails, memory is bounded, and what found no room in it is told', async t => {
+t.test('while the disk fails, memory is bounded, and the lost requests are reported', async t => {
   const file = createLedgerPath(t)
   mkdirSync(file)
   const ledger = openLedger(t, file, { maxLines: 100 })
@@ -271,7 +271,7 @@ t.test('a hundred thousand organizations need no more memory than a few', async 
   const ledger = openLedger(t, file)
   for (let i = 0; i < 100_000; i++) {
     ledger.record(buildUsageEvent({ tenantId: `org-${i}`, keyId: `key-${i}` }), at)
-    // Nobody asks it to, and its time is an hour away.
+    // It flushes by itself; its interval is an hour.
     if (i % 1_000 > 0) continue
     while (ledger.check().linesInMemory > 5_000) await pause(1)
   }
@@ -281,7 +281,7 @@ t.test('a hundred thousand organizations need no more memory than a few', async 
 })
 
 t.test(
-  'what counted in a month is known at every moment, while it is on its way to the disk too, and never twice',
+  'the count of a month is known at every moment, also while it is written to disk, and never twice',
   async t => {
     const ledger = openLedger(t, createLedgerPath(t))
     const pool = { tenantId: 'org-a', mode: 'live' } as const
@@ -297,11 +297,11 @@ t.test(
   }
 )
 
-t.test('a disk that keeps the ledger waiting keeps nobody else waiting', async t => {
+t.test('a disk that blocks the ledger blocks no request', async t => {
   const file = createLedgerPath(t)
   const ledger = openLedger(t, file)
   await ledger.opened
-  // As long as another process has the file, it can be read and not written.
+  // As long as another process has locked the file, it can be read and not written.
   const other = new Database(file)
   other.exec('BEGIN IMMEDIATE')
   recordAlike(ledger, at, 7)
@@ -321,7 +321,7 @@ t.test('a disk that keeps the ledger waiting keeps nobody else waiting', async t
   t.equal(countLedgerRequests(file), 7)
 })
 
-t.test('a ledger that is broken is set aside whole, and counting goes on in a new one', async t => {
+t.test('a corrupt ledger is moved away whole, and counting continues in a new one', async t => {
   const createLedgerFile = async (t: Test) => {
     const file = createLedgerPath(t)
     const ledger = openLedger(t, file)

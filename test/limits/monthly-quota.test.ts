@@ -25,7 +25,7 @@ const createRequester =
       await inject({ url: `/v1/${path}`, headers: { 'x-api-key': secret, ...headers } })
 
 t.test(
-  'the month is told on every answer, and past it live requests are served and billed where nobody switched that off',
+  'every response has the quota of the month; past it live requests are served and billed unless overage is off',
   async t => {
     const { gateway } = await startGatewayAt(t, '2030-01-15T12:00:00Z')
     const { secret, tenantId } = await gateway.createKey({ mode: 'live' })
@@ -65,7 +65,7 @@ t.test(
   }
 )
 
-t.test('a caller can ask for its month, and finds what the headers say', async t => {
+t.test('a caller can read its month, and gets the values of the headers', async t => {
   const { gateway } = await startGatewayAt(t, '2030-01-15T12:00:00Z')
   const { secret, tenantId } = await gateway.createKey({ mode: 'live' })
   const sendRequest = createRequester(gateway, secret)
@@ -94,7 +94,7 @@ t.test('a caller can ask for its month, and finds what the headers say', async t
   })
 })
 
-t.test('a plan without overage and every test pool end where they end, each with its own code', async t => {
+t.test('a plan without overage and every test pool end at their limit, each with its own code', async t => {
   const { gateway } = await startGatewayAt(t, '2030-01-15T12:00:00Z')
   for (const [plan, mode, code] of [
     ['sandbox', 'live', 'MONTHLY_QUOTA_EXCEEDED'],
@@ -120,7 +120,7 @@ t.test('a plan without overage and every test pool end where they end, each with
   }
 })
 
-t.test('what is refused with 401 or 429, or fails on our side, does not count', async t => {
+t.test('requests that are rejected with 401 or 429, or fail on our side, do not count', async t => {
   const gateway = await startGateway(t, {
     plans: { pro: { ...plans.pro, requestsPerMinute: 2 } },
     fhirUrl: 'http://127.0.0.1:1'
@@ -145,7 +145,7 @@ t.test('what is refused with 401 or 429, or fails on our side, does not count', 
   t.equal((await sendRequest()).statusCode, 401)
 })
 
-t.test('a new month begins at 0, and a clock that goes back finds the old one as it was', async t => {
+t.test('a new month starts at 0, and a clock that goes back finds the old one unchanged', async t => {
   const { gateway, clock } = await startGatewayAt(t, '2030-01-31T23:59:59.900Z')
   const { secret } = await gateway.createKey({ plan: 'sandbox' })
   const sendRequest = createRequester(gateway, secret)
@@ -162,21 +162,21 @@ t.test('a new month begins at 0, and a clock that goes back finds the old one as
   t.equal((await sendRequest()).statusCode, 429)
 })
 
-t.test('a plan without a limit says nothing of months, and is counted all the same', async t => {
+t.test('a plan without a limit has no headers of months, and is counted all the same', async t => {
   const { gateway } = await startGatewayAt(t, '2030-01-15T12:00:00Z')
   const { secret } = await gateway.createKey({ plan: 'enterprise' })
   const response = await createRequester(gateway, secret)()
   t.strictSame(Object.keys(response.headers).filter(name => /quota|ratelimit/.test(name)), [])
 })
 
-t.test('requests at the same time never get more than the allowance together', async t => {
+t.test('concurrent requests never get more than the allowance together', async t => {
   const { gateway } = await startGatewayAt(t, '2030-01-15T12:00:00Z')
   const { secret } = await gateway.createKey({ plan: 'sandbox' })
   const responses = await Promise.all(Array.from({ length: 20 }, () => createRequester(gateway, secret)()))
   t.equal(responses.filter(({ statusCode }) => statusCode === 404).length, 3)
 })
 
-t.test('what was counted outlasts the memory: a pool that was put out of it is read from the ledger', async t => {
+t.test('counts are preserved when a pool is evicted from memory: it is read from the ledger', async t => {
   const { gateway } = await startGatewayAt(t, '2030-01-15T12:00:00Z')
   const { secret, tenantId } = await gateway.createKey({ mode: 'live' })
   for (let i = 0; i < 5; i++) await createRequester(gateway, secret)()
@@ -201,7 +201,7 @@ t.test('what was counted outlasts the memory: a pool that was put out of it is r
 })
 
 t.test(
-  'what another gateway counted, or this one before it was started anew, counts',
+  'requests that another gateway counted, or this one before its restart, count',
   { timeout: 300_000 },
   async t => {
     const CLINIGATE_PLANS = join(createTemporaryDirectory(t), 'plans.json')
@@ -244,7 +244,7 @@ t.test(
   }
 )
 
-t.test('what another part of the gateway has counted counts here, and is never taken back', async t => {
+t.test('requests that another part of the gateway has counted count here, and are never taken back', async t => {
   const months = new MonthlyUsage({ ledger: { getMonthCount: () => ({ own: 2, others: 3 }) } })
   const [pool, month] = [{ tenantId: 'org-a', mode: 'live' as const }, '2030-01']
   months.expect(pool, month, 4)

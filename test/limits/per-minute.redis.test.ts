@@ -43,7 +43,7 @@ async function startFleet (t: Test) {
   const fetchHealth = async ({ app }: Gateway) => (await app.inject('/health')).json().data.checks.sharedCounts.status
   await waitUntil(async () => (await Promise.all(gateways.map(fetchHealth))).every(status => status === 'ok'))
   await isKnown(secret)
-  /** How often one of them began to count for itself. */
+  /** How often one of them started to count for itself. */
   const countLosses = () =>
     gateways.flatMap(({ lines }) => lines).filter(line => line.includes('each gateway counts alone')).length
   return { redis, gateways, sendRequest, newKey, fetchHealth, countLosses }
@@ -63,8 +63,8 @@ t.test('several gateways admit exactly the limit together', { timeout: 300_000 }
         responses.push(await sendRequest(gateway, key))
       }
     )
-    // On a machine that stood still, the minute was over, or Redis kept a gateway waiting, which counts for itself
-    // then, as it says.
+    // On a machine that stood still, the minute was over, or a gateway waited for Redis and counted for itself, as it
+    // reports.
     return { spent, responses, isTried: countLosses() === lossesBefore && performance.now() - startedAt < 50_000 }
   }
   let { spent, responses, isTried } = await round()
@@ -80,7 +80,7 @@ t.test('several gateways admit exactly the limit together', { timeout: 300_000 }
 })
 
 t.test(
-  'while Redis is gone or silent each gateway counts alone, and they count together again when it is back',
+  'while Redis is down or silent each gateway counts alone, and they count together again when it is back',
   { timeout: 300_000 },
   async t => {
     const { gateways, sendRequest, redis, fetchHealth, countLosses } = await startFleet(t)
@@ -98,7 +98,7 @@ t.test(
     const fetchRemaining = async (at: number) => Number((await sendRequest(gateways[at]!)).headers['x-ratelimit-remaining'])
     let lossesBefore = countLosses()
     let [first, second] = [await fetchRemaining(0), await fetchRemaining(1)]
-    // Redis kept one waiting, on a machine that stood still.
+    // A gateway waited for Redis, on a machine that stood still.
     while (countLosses() > lossesBefore) {
       lossesBefore = countLosses()
       ;[first, second] = [await fetchRemaining(0), await fetchRemaining(1)]

@@ -16,7 +16,7 @@ const plans = {
   team: { requestsPerMinute: null, requestsPerMonth: null, overage: false }
 }
 
-t.test('an organization shares one minute over all its keys, test and live apart', async t => {
+t.test('an organization shares one minute over all its keys, test and live separately', async t => {
   const { createKey, createOrganization, inject } = await startGateway(t, { plans })
   const tenantId = await createOrganization('sandbox')
   const keys = [await createKey({ tenantId }), await createKey({ tenantId })]
@@ -60,7 +60,7 @@ t.test('polling a job does not use up the minute, and has a minute of its own', 
   t.strictSame(others, [200, 200, 200, 429])
 })
 
-t.test('every authenticated answer says what is left of the minute, refusals too', async t => {
+t.test("every authenticated response has the rest of the minute's limit, rejections too", async t => {
   const { createKey, inject } = await startGateway(t, { plans })
   const { secret } = await createKey({ plan: 'starter', scopes: ['read'] })
   const headers = { 'x-api-key': secret }
@@ -83,7 +83,7 @@ t.test('every authenticated answer says what is left of the minute, refusals too
   }
 })
 
-t.test('an unlimited plan has no numbers, and a request without a key counts for nobody', async t => {
+t.test('an unlimited plan has no numbers, and a request without a key counts for no organization', async t => {
   const { createKey, inject } = await startGateway(t, { plans })
   const { secret } = await createKey({ plan: 'team' })
   for (const headers of [{ 'x-api-key': secret }, {} as Record<string, string>]) {
@@ -93,7 +93,7 @@ t.test('an unlimited plan has no numbers, and a request without a key counts for
   }
 })
 
-t.test('a plan that the configuration no longer has gives no service', async t => {
+t.test('a plan that the configuration no longer has is rejected', async t => {
   t.throws(() => getPlan(plans, 'gone'), { code: 'INTERNAL_ERROR' })
   t.throws(() => getPlan(plans, 'constructor'), { code: 'INTERNAL_ERROR' })
   t.equal(getPlan(plans, 'sandbox'), plans.sandbox)
@@ -124,7 +124,7 @@ async function startLimited (windowMs: number) {
   return async (tenant: string) => (await app.inject({ url: '/', headers: { 'x-tenant': tenant } })).statusCode
 }
 
-t.test('when the window is over the count begins anew', async t => {
+t.test('when the window is over the count starts again', async t => {
   const get = await startLimited(60_000)
   let now = performance.now()
   t.intercept(performance, 'now', { value: () => now })
@@ -135,7 +135,7 @@ t.test('when the window is over the count begins anew', async t => {
   t.equal(await get('a'), 200)
 })
 
-t.test('thousands of other organizations do not make one\'s count begin anew', async t => {
+t.test("thousands of other organizations do not reset an organization's count", async t => {
   const get = await startLimited(60_000)
   for (let i = 0; i < 4; i++) await get('a')
   for (let i = 0; i < 6_000; i++) await get(`other-${i}`)

@@ -15,7 +15,7 @@ const plans = {
 
 interface Known { readonly plan: string, readonly overage: boolean }
 
-/** The month of an organization that has by turns what the test says. */
+/** The quota of an organization, whose plan is by turns what the test sets. */
 function createQuota (t: Test, begin: Known | undefined) {
   const organization = { known: begin }
   const ledger = openLedger(t, createLedgerPath(t))
@@ -30,7 +30,7 @@ function createQuota (t: Test, begin: Known | undefined) {
   return { quota, organization, used: () => months.countUsed(owner, month) }
 }
 
-t.test('each record is taken by what its organization has then', async t => {
+t.test('each record is counted by the plan of its organization at that time', async t => {
   const { quota, organization, used } = createQuota(t, { plan: 'pro', overage: true })
   t.strictSame([1, 2, 3].map(() => quota.take().isOverage), [false, false, true])
   const refused: ReadonlyArray<readonly [Known, RegExp]> = [
@@ -48,7 +48,7 @@ t.test('each record is taken by what its organization has then', async t => {
   t.equal(used(), 4, 'what was refused took nothing')
 })
 
-t.test('nothing is taken for an organization that is not known, and no line is refused for it', async t => {
+t.test('nothing is counted for an unknown organization, and no line is rejected for it', async t => {
   const { quota, organization, used } = createQuota(t, undefined)
   t.throws(() => quota.take(), { code: 'BACKEND_UNAVAILABLE', status: 503 })
   t.equal(used(), 0)
@@ -56,7 +56,7 @@ t.test('nothing is taken for an organization that is not known, and no line is r
   t.equal(quota.take().isOverage, false)
 })
 
-t.test('a record that failed by the gateway or the datastore gives its place back', async t => {
+t.test('a record that failed because of the gateway or the datastore gives its count back', async t => {
   const { quota, used } = createQuota(t, { plan: 'pro', overage: true })
   quota.count(
     [201, 422, 502].map(status => ({ reservation: quota.take(), type: 'Patient', interaction: 'create', status }))

@@ -3,7 +3,7 @@ import { connectRateLimitStore } from '../../src/limits/shared-counts.js'
 import { redisPassword, startRedis } from '../harness/redis.js'
 import { waitUntil } from '../harness/until.js'
 
-t.test('where Redis refuses the password, the log says so, and not the password', async t => {
+t.test('when Redis rejects the password, the log reports it, without the password', async t => {
   const { url } = await startRedis(t)
   const logged: unknown[] = []
   const shared = connectRateLimitStore({

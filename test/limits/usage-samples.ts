@@ -6,7 +6,7 @@ import { UsageLedger, type LedgerOptions } from '../../src/limits/usage-ledger/l
 import { readLedgerLines } from '../../src/limits/usage-ledger/file.js'
 import type { UsageEvent } from '../../src/limits/usage.js'
 
-/** What any request may be counted under. */
+/** The attributes that any request may be counted under. */
 export const buildUsageEvent = (what: Partial<UsageEvent> = {}): UsageEvent => ({
   tenantId: 'org-a',
   mode: 'live',
@@ -21,14 +21,14 @@ export const buildUsageEvent = (what: Partial<UsageEvent> = {}): UsageEvent => (
 
 export const at = '2030-01-01T10:20:30.400Z'
 
-/** A place for a ledger, which goes with the test. */
+/** A path for a ledger, which is deleted after the test. */
 export function createLedgerPath (t: Test): string {
   const directory = mkdtempSync(join(tmpdir(), 'clinigate-ledger-'))
   t.teardown(() => rmSync(directory, { recursive: true, force: true }))
   return join(directory, 'usage.db')
 }
 
-/** A ledger that writes when the test says so. */
+/** A ledger that writes when the test triggers it. */
 export function openLedger (t: Test, file: string, options: Partial<LedgerOptions> = {}): UsageLedger {
   const ignore = () => {}
   const ledger = new UsageLedger({

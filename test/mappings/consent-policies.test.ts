@@ -7,7 +7,7 @@ import { createContext } from '../harness/create-context.js'
 const [law, house] = ['https://example.org/law', 'https://example.org/house-rules']
 const consent = { patientId: 'p', scope: 'research', category: 'study' }
 
-/** What a client reads of a consent that it created with these fields. */
+/** The consent that a client reads after it created it with these fields. */
 function createAndRead (fields: object) {
   const complete = consents.withDefaults({ ...consent, ...fields }, createContext)
   t.strictSame(checkCreate(consents, complete), [])
@@ -29,7 +29,7 @@ t.test('a policy that is sent without an authority is the policyUri', async t =>
   })
 })
 
-t.test('two of them, or one beside a policyUri, are refused where they stand', async t => {
+t.test('two policies, or one together with a policyUri, are rejected at their place', async t => {
   const listFaults = (fields: object) =>
     checkCreate(consents, consents.withDefaults({ ...consent, ...fields }, createContext)).map(
       issue => issue.diagnostics
@@ -43,7 +43,7 @@ t.test('two of them, or one beside a policyUri, are refused where they stand', a
   t.strictSame(listFaults({ policies: 7 }).length, 1)
 })
 
-t.test('in a change the list is the whole list: what is not sent is gone', async t => {
+t.test('in a change the list is the whole list: items that are not sent are removed', async t => {
   const before = consents.toFhir({ ...consent, policyUri: law, policies: [{ authority: law }, { authority: house }] })
   const patchPolicies = (changes: object) => {
     const named = consents.resolveAliases(changes as Record<string, unknown>)

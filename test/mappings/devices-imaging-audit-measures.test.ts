@@ -1,6 +1,6 @@
 /**
- * Devices, imaging, audit, measures, recommendations: their invariants and the fields that are no FHIR element as it
- * stands.
+ * Devices, imaging, audit, measures, recommendations: their invariants and the fields that differ from the FHIR
+ * element.
  */
 import t from 'tap'
 import { checkRules } from '../../src/mappings/core/validate.js'
@@ -51,7 +51,7 @@ t.test('imr-1: a recommendation is for a vaccine or against a disease', async t 
   t.same(listRefusedFields(immunizationRecommendations, recommendation({ targetDisease: 'measles' })), [])
 })
 
-t.test('a request for a device keeps either what kind it is or which one', async t => {
+t.test('a request for a device has either its kind or its reference', async t => {
   const stored = deviceRequests.toFhir(deviceRequests.withDefaults({ deviceId: '7', patientId: '1' }, createContext))
   const without = deviceRequests.patch(stored, { deviceId: null })
   t.same(
@@ -63,7 +63,7 @@ t.test('a request for a device keeps either what kind it is or which one', async
   t.same(deviceRequests.toSimple(instead).deviceId, undefined)
 })
 
-t.test('a detail of a device request is told apart by its form', async t => {
+t.test('the type of a detail of a device request follows from its form', async t => {
   const parameter = [
     { value: true },
     { value: { value: 3, unit: 'cm' } },
@@ -79,7 +79,7 @@ t.test('a detail of a device request is told apart by its form', async t => {
   t.same(deviceRequests.toSimple(stored).parameter, parameter)
 })
 
-t.test('an ingredient is a code or a substance, and one of them', async t => {
+t.test('an ingredient is a code or a substance, and exactly one of them', async t => {
   const knowledge = (ingredient: object) => ({ code: 'aspirin', ingredient: [ingredient] })
   t.same(listRefusedFields(medicationKnowledge, knowledge({ isActive: true })).length, 1)
   t.same(listRefusedFields(medicationKnowledge, knowledge({ item: 'starch', substanceId: '1' })).length, 2)
@@ -90,7 +90,7 @@ t.test('the content of media has a type', async t => {
   t.same(listRefusedFields(media, { content: { data: 'YWJj' } }), ['content.contentType'])
 })
 
-t.test('the time of collection may stand beside the rest of the collection', async t => {
+t.test('the time of collection can be combined with the rest of the collection', async t => {
   const collectedPeriod = { start: '2026-03-14T08:00:00Z', end: '2026-03-14T08:05:00Z' }
   const stored = specimens.toFhir({ patientId: '1', collectedPeriod, collection: { method: 'swab' } })
   t.same(stored.collection, { method: { text: 'swab' }, collectedPeriod })
@@ -103,7 +103,7 @@ t.test('the time of collection may stand beside the rest of the collection', asy
   )
 })
 
-t.test('a device shows the name for its users, else its first, and keeps the others', async t => {
+t.test('a device shows the name for its users, else its first, and preserves the others', async t => {
   const [made, known] = [{ name: 'XR-7', type: 'model-name' }, { name: 'Pump', type: 'user-friendly-name' }]
   const buildDevice = (deviceName: object[]) => ({ resourceType: 'Device', deviceName })
   t.equal(devices.toSimple(buildDevice([made, known])).deviceName, 'Pump')
@@ -135,7 +135,7 @@ t.test('the UID of a study is no identifier among others', async t => {
   }
 })
 
-t.test('a Coding is words, or a code that words stand for', async t => {
+t.test('a Coding is a text, or a code that the text maps to', async t => {
   const study = imagingStudies.toFhir({
     patientId: '1',
     modality: ['CT', 'a camera', { system: 'http://x', code: 'y' }]

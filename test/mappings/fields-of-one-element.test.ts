@@ -17,8 +17,8 @@ const stored = {
 }
 const dosage = { frequency: 2, period: 1, periodUnit: 'd', route: 'oral' }
 
-// The code that another system had stored went on saying twice a day beside a frequency that a client had changed to
-// three times.
+// The code that another system had stored still meant twice a day, while a client had changed the frequency to three
+// times.
 t.test('a changed frequency does not leave the code of the old one in the record', async t => {
   const patchDosage = (change: object): unknown => prescriptions.patch(stored, { dosage: change }).dosageInstruction
   t.strictSame(checkChange(prescriptions, { dosage: { ...dosage, frequency: 3 } }), [])
@@ -63,9 +63,9 @@ const everyFewHours = {
 }
 const shownDosage = { frequency: 1, period: 4, periodUnit: 'h', route: 'oral' }
 
-// "1 to 2 times in 4 to 6 h" became "3 to 2 times" when a client set the 1 that it saw to 3, and "1 to 2 times in 1 h"
+// "1 to 2 times in 4 to 6 h" became "3 to 2 times" when a client set the 1 that it read to 3, and "1 to 2 times in 1 h"
 // when it set the 4 to 1.
-t.test('a change of how often a medicine is taken does not leave upper ends that nobody sees', async t => {
+t.test('a change of how often a medicine is taken leaves no hidden upper limits', async t => {
   const timing = { frequency: 1, period: 4, periodUnit: 'h', timeOfDay: ['08:00:00'] }
   for (const change of [{ frequency: 3 }, { period: 1 }, { periodUnit: 'd' }]) {
     const changes = { dosage: { ...shownDosage, ...change } }
@@ -98,7 +98,7 @@ t.test('the upper ends stay while nothing of how often it is taken changes', asy
   t.equal(prescriptions.patch(everyFewHours, { dosage: shownDosage }), everyFewHours)
 })
 
-/** Starts a gateway. @returns a function that sends JSON to it and reads the envelope */
+/** Starts a gateway. @returns a function that sends JSON to it and parses the envelope */
 async function startSending (t: Test): Promise<(method: string, path: string, body: unknown) => Promise<any>> {
   const { url, createKey } = await startGateway(t)
   const { secret } = await createKey()
@@ -114,7 +114,7 @@ async function startSending (t: Test): Promise<(method: string, path: string, bo
 
 const kilograms = { value: 70.5, unit: 'kg', system: 'http://unitsofmeasure.org', code: 'kg' }
 
-// A merge left the code of the old unit beside the new unit, so that 155 lb were 155 kg to whoever read the code.
+// A merge left the code of the old unit next to the new unit, so that 155 lb were 155 kg for a reader of the code.
 t.test('a quantity whose unit or code changes does not keep the other one of the old unit', async t => {
   const send = await startSending(t)
   const { data: { id: patientId } } = await send('POST', 'patients', { firstName: 'Ada', lastName: 'Byron' })
@@ -136,7 +136,7 @@ t.test('a quantity whose unit or code changes does not keep the other one of the
   })
 })
 
-t.test('a quantity keeps its unit and code where neither becomes another', t => {
+t.test('a quantity preserves its unit and code when neither changes', t => {
   const applyChange = (before: object, change: object): unknown =>
     parseChanges({ field: change }, { field: before }).field
   t.strictSame(applyChange(kilograms, { value: 71 }), { ...kilograms, value: 71 })
@@ -163,9 +163,9 @@ const diastolic = { code: { text: 'diastolic' }, dataAbsentReason: { text: 'not 
 const bloodPressure = { resourceType: 'Observation', component: [systolic, diastolic] }
 const shownComponents = [{ code: 'systolic', value: 120, unit: 'mmHg' }, { code: 'diastolic' }]
 
-// No field shows what is said of a component's value, so it went on being normal, or not measured, whatever the value
-// became.
-t.test('a changed value of a component does not keep what was said of the old one', async t => {
+// No field shows the interpretation of a component's value, so it stayed normal, or not measured, whatever the new
+// value was.
+t.test('a changed value of a component does not keep the interpretation of the old one', async t => {
   const { interpretation: _, ...bare } = systolic
   const patchComponents = (...component: object[]) => observations.patch(bloodPressure, { component }).component
   t.strictSame(patchComponents({ ...shownComponents[0], value: 210 }, { code: 'diastolic', value: 130, unit: 'mmHg' }), [
@@ -178,13 +178,13 @@ t.test('a changed value of a component does not keep what was said of the old on
   ])
 })
 
-t.test('it stays beside a value that stays', async t => {
+t.test('it stays with an unchanged value', async t => {
   const { component } = observations.patch(bloodPressure, { component: [...shownComponents, { code: 'pulse', value: 70 }] })
   t.match(component, [systolic, diastolic, { code: { text: 'pulse' } }])
   t.equal(observations.patch(bloodPressure, { component: shownComponents }), bloodPressure)
 })
 
-// The document allows null for each member; for the last one the answer was 422, that an object was expected.
+// The document allows null for each member; for the last one the response was 422, that an object was expected.
 t.test('an object whose last member is removed is removed', async t => {
   const send = await startSending(t)
   const {

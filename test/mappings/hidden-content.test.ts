@@ -32,8 +32,8 @@ t.test('removing the first item leaves the order of those that cannot be shown',
   })
 })
 
-// An extension of a primitive tells of its value (decision 001); the response to the change names what went.
-t.test('a changed first item loses its own extensions, and the others keep theirs', async t => {
+// An extension of a primitive belongs to its value (decision 001); the response to the change names the removed ones.
+t.test('a changed first item loses its own extensions, and the others preserve theirs', async t => {
   const given = text.first('given')
   t.strictSame(given.write({ given: ['Ann', 'Bea'], _given: [{ extension: hidden }, { extension: hidden }] }, 'Amy'), {
     given: ['Amy', 'Bea'],
@@ -43,7 +43,7 @@ t.test('a changed first item loses its own extensions, and the others keep their
   t.strictSame(listLostPaths(patients, before, patients.patch(before, { firstName: 'Amy' })), ['name.given.extension'])
 })
 
-t.test('extensions of primitives that have no values at all stay when a value comes', async t => {
+t.test('extensions of primitives without values stay when a value is set', async t => {
   const before = { _given: [{ extension: hidden }] }
   t.strictSame(text.first('given').write(before, 'Ann'), {
     given: [null, 'Ann'],
@@ -55,7 +55,7 @@ t.test('extensions of primitives that have no values at all stay when a value co
   })
 })
 
-t.test('a structure is not left without the parts that it needs', async t => {
+t.test('a structure is not left without its required parts', async t => {
   const position = backbone({
     longitude: decimal('longitude', { required: true }),
     latitude: decimal('latitude', { required: true })
@@ -69,7 +69,7 @@ t.test('a structure is not left without the parts that it needs', async t => {
   )
 })
 
-t.test('the old text of a contact’s name does not survive a new family name', async t => {
+t.test('the old text of a contact’s name is removed with a new family name', async t => {
   const before = {
     resourceType: 'Patient',
     contact: [{ name: { text: 'Ann Old', family: 'Old', given: ['Ann'] }, gender: 'female' }]
@@ -79,8 +79,8 @@ t.test('the old text of a contact’s name does not survive a new family name', 
   ])
 })
 
-// A participant that took another's place got the period of the one before, since both had the status accepted.
-t.test('a new participant has nothing of the one whose place it takes', async t => {
+// A participant that replaced another one got the period of the one before, since both had the status accepted.
+t.test('a new participant has nothing of the one that it replaces', async t => {
   const stored = {
     resourceType: 'Appointment',
     participant: [{ actor: { reference: 'Patient/1' }, status: 'accepted', period: { start: '2026-01-01' } }]
@@ -93,7 +93,7 @@ t.test('a new participant has nothing of the one whose place it takes', async t 
   t.strictSame(same.participant[0]!.period, { start: '2026-01-01' }, 'the same one keeps it')
 })
 
-t.test('a section that is still the same by its title keeps what is not shown of it', async t => {
+t.test('a section with the same title preserves its hidden parts', async t => {
   const stored = { resourceType: 'Composition', section: [{ title: 'History', orderedBy: { text: 'time' } }] }
   const changed = documents.patch(stored, { sections: [{ title: 'History', text: 'none' }] }) as {
     section: Array<{ orderedBy?: unknown }>
@@ -101,8 +101,8 @@ t.test('a section that is still the same by its title keeps what is not shown of
   t.strictSame(changed.section[0]!.orderedBy, { text: 'time' })
 })
 
-// The type of a note was dropped in silence when its content was sent along as plain text.
-t.test('a part that is sent beside the whole counts where the whole does not say it', async t => {
+// The type of a note was dropped silently when its content was sent with it as plain text.
+t.test('a shortcut sent together with its whole field counts where the whole field has no value for it', async t => {
   const stored = {
     resourceType: 'DocumentReference',
     content: [{ attachment: { contentType: 'text/plain', data: 'YQ==' } }]
@@ -113,9 +113,9 @@ t.test('a part that is sent beside the whole counts where the whole does not say
   )
 })
 
-// The specialty is the code of the first qualification; without it the whole qualification went, licence number and
-// all.
-t.test('a specialty is removed alone, or not at all while its qualification holds more', async t => {
+// The specialty is the code of the first qualification; without it the whole qualification was removed, licence number
+// and all.
+t.test('a specialty is removed alone, or not at all while its qualification has more parts', async t => {
   const removal = { specialty: null }
   const surgery = { code: { text: 'surgery' } }
   const licensed = { ...surgery, identifier: [{ value: 'L-1' }], issuer: { reference: 'Organization/1' } }
@@ -141,7 +141,7 @@ t.test('a specialty is removed alone, or not at all while its qualification hold
   t.strictSame(checkRules(practitioners, rest, { written: ['specialty'], before: bare }), [])
 })
 
-t.test('neither does the remark on a claim take the number of its process note with it', async t => {
+t.test('the remark on a claim does not remove the number of its process note either', async t => {
   const before = { resourceType: 'ClaimResponse', processNote: [{ number: 1, text: 'see line 2' }] }
   t.match(checkRules(claimResponses, claimResponses.patch(before, { note: null }), { written: ['note'], before }), [
     { expression: ['note'], diagnostics: /change processNote instead/ }
@@ -150,8 +150,8 @@ t.test('neither does the remark on a claim take the number of its process note w
   t.strictSame(claimResponses.patch(bare, { note: null }), { resourceType: 'ClaimResponse' })
 })
 
-// Words that stand for a coding, stored as mere text by another system, became the coding when the list was sent back.
-t.test('a list is sent back as it was shown without changing the record', async t => {
+// A text that maps to a coding, stored as mere text by another system, became the coding when the list was sent back.
+t.test('a list that is sent back as shown does not change the record', async t => {
   const stored = { resourceType: 'Observation', category: [{ text: 'laboratory' }, { text: 'mine' }] }
   t.equal(observations.patch(stored, observations.toSimple(stored)), stored)
 })

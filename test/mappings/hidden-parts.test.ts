@@ -1,4 +1,4 @@
-/** What the simple form does not show of a record, under changes of what it shows. */
+/** The hidden parts of a record, under changes of its shown parts. */
 import t from 'tap'
 import type { FhirElement } from '../../src/mappings/fhir.js'
 import { listLostPaths } from '../../src/mappings/core/losses.js'
@@ -20,7 +20,7 @@ function applyChanges (
 
 const extension = [{ url: 'http://example.org/a', valueString: 'hidden' }]
 
-t.test('an address whose postal code changes has the district, period, type and extensions that it had', async t => {
+t.test('an address whose postal code changes preserves its district, period, type and extensions', async t => {
   const address = {
     use: 'home',
     type: 'both',
@@ -42,7 +42,7 @@ t.test('an address whose postal code changes has the district, period, type and 
   t.strictSame(lost, [])
 })
 
-t.test('an identifier, a period and an attachment that change keep what is hidden in them', async t => {
+t.test('an identifier, a period and an attachment that change preserve their hidden parts', async t => {
   const identifier = {
     type: { text: 'MRN' },
     system: 'http://a',
@@ -88,7 +88,7 @@ t.test('a permit for one code does not become one for all when its type changes'
   t.match(after, { provision: { provision: [{ ...inner, type: 'deny' }] } })
 })
 
-t.test('what describes the old value of a primitive goes with it, and a warning names it', async t => {
+t.test('a description of the old value of a primitive is removed with it, and a warning names it', async t => {
   const masked = {
     resourceType: 'Patient',
     birthDate: '1980',
@@ -112,7 +112,7 @@ t.test('what describes the old value of a primitive goes with it, and a warning 
   t.strictSame(lost, ['telecom.extension'])
 })
 
-t.test('an answer of a questionnaire without a value shows what is below it', async t => {
+t.test('an answer of a questionnaire without a value shows its nested items', async t => {
   const items = [{ linkId: '1', answer: [{ items: [{ linkId: '1.1', answer: [{ valueInteger: 2 }] }] }] }]
   const intakes = mappings.find(({ type }) => type === 'QuestionnaireResponse')!
   t.strictSame(checkChange(intakes, { items }), [])
@@ -121,7 +121,7 @@ t.test('an answer of a questionnaire without a value shows what is below it', as
   t.match(intakes.toSimple(resource), { items })
 })
 
-t.test('a dose that replaces one with a comparator, which R4 forbids there, is not less than what was sent', async t => {
+t.test('a dose that replaces one with a comparator, which R4 forbids there, has no comparator', async t => {
   const doseQuantity = { value: 5, comparator: '<', unit: 'mg' }
   const before = { resourceType: 'MedicationRequest', dosageInstruction: [{ doseAndRate: [{ doseQuantity }] }] }
   t.strictSame(findMapping('prescriptions').toSimple(before), {}, 'less than 5 mg is not shown as 5 mg')

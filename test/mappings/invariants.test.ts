@@ -264,7 +264,7 @@ for (const { rule, mapping, least, broken, valid, fields } of cases) {
   })
 }
 
-t.test('an invariant that another system’s data would break by a removal holds', async t => {
+t.test('an invariant that another system’s data would break by a removal is enforced', async t => {
   const request = {
     resourceType: 'ServiceRequest',
     status: 'active',
@@ -307,7 +307,7 @@ t.test('an invariant that another system’s data would break by a removal holds
   )
 })
 
-t.test('an activity of a care plan needs its status beside its description', async t => {
+t.test('an activity of a care plan needs its status together with its description', async t => {
   t.same(listRefusedFields(carePlans, { ...plan, activity: [{ description: 'walk' }] }), ['activity[0].status'])
 })
 
@@ -351,7 +351,7 @@ t.test('a remark on a claim response is its first process note', async t => {
   ])
 })
 
-t.test('a service keeps the locations that it has without a name when the named ones change', async t => {
+t.test('a service preserves its locations without a name when the named ones change', async t => {
   const stored = {
     resourceType: 'HealthcareService',
     name: 'x',

@@ -1,5 +1,6 @@
 /**
- * Fields whose simple form is not the FHIR element itself: what a client sees, and what of the stored resource stays.
+ * Fields whose simple form is not the FHIR element itself: what a client reads, and what is preserved of the stored
+ * resource.
  */
 import t from 'tap'
 import { isNarrative } from '../../src/mappings/fields/narrative.js'
@@ -20,7 +21,7 @@ import { createContext } from '../harness/create-context.js'
 const toBase64 = (text: string): string => Buffer.from(text).toString('base64')
 const getAttachment = (note: FhirElement): unknown => (note.content as Array<{ attachment: unknown }>)[0]!.attachment
 
-t.test('the dosage of a prescription is part of its first instruction, beside the words', async t => {
+t.test('the dosage of a prescription is part of its first instruction, together with the text', async t => {
   const instruction = { text: '1 in the morning', additionalInstruction: [{ text: 'with water' }] }
   const other = { text: 'then 1 a week' }
   const stored = { resourceType: 'MedicationRequest', dosageInstruction: [instruction, other] }
@@ -37,7 +38,7 @@ t.test('the dosage of a prescription is part of its first instruction, beside th
   t.same(prescriptions.patch(changed, { dosage: null }), stored)
 })
 
-t.test('a medicine for a reason is taken as needed, and the reason is kept as long as it is', async t => {
+t.test('a medicine for a reason is taken as needed, and the reason is preserved while it is', async t => {
   const stored = {
     resourceType: 'MedicationRequest',
     dosageInstruction: [{ asNeededCodeableConcept: { text: 'pain' } }]
@@ -49,7 +50,7 @@ t.test('a medicine for a reason is taken as needed, and the reason is kept as lo
   t.same(prescriptions.patch(stored, { dosage: { asNeeded: false } }).dosageInstruction, [{ asNeededBoolean: false }])
 })
 
-t.test('a substitution without a decision leaves nothing behind', async t => {
+t.test('a substitution without a decision leaves no empty element', async t => {
   const stored = {
     resourceType: 'MedicationRequest',
     substitution: { allowedBoolean: true, reason: { text: 'price' } }
@@ -61,7 +62,7 @@ t.test('a substitution without a decision leaves nothing behind', async t => {
   t.same(prescriptions.patch(stored, { substitutionAllowed: null }), { resourceType: 'MedicationRequest' })
 })
 
-t.test('the text of a note is stored and read to the letter', async t => {
+t.test('the text of a note is stored and read unchanged', async t => {
   for (const text of ['fine', '  indented\r\n\tand more\n', 'Ünïcode 李 🙂', '\uFEFFmarked']) {
     const note = notes.toFhir(notes.withDefaults({ patientId: '1', title: 'Visit', content: text }, createContext))
     t.same(getAttachment(note), { contentType: 'text/plain', data: toBase64(text), title: 'Visit' })
@@ -69,7 +70,7 @@ t.test('the text of a note is stored and read to the letter', async t => {
   }
 })
 
-t.test('data that is no text, or not for people, is an Attachment', async t => {
+t.test('data that is no text, or not for display, is an Attachment', async t => {
   for (const attachment of [
     { contentType: 'application/pdf', data: toBase64('%PDF-1.4') },
     { contentType: 'application/x-unknown', data: '/w==' },
@@ -86,7 +87,7 @@ t.test('data that is no text, or not for people, is an Attachment', async t => {
   )
 })
 
-t.test('a text that takes the place of a scan is a text, and its own type is kept', async t => {
+t.test('a text that replaces a scan is plain text, and a text of another type preserves its type', async t => {
   const scan = notes.toFhir({
     content: { contentType: 'application/pdf', url: 'https://example.org/a.pdf', title: 'Scan' },
     title: 'Visit'
@@ -100,7 +101,7 @@ t.test('a text that takes the place of a scan is a text, and its own type is kep
   })
 })
 
-t.test('other words that another system gave as the title of the text stay when the description changes', async t => {
+t.test('another text that another system stored as the title stays when the description changes', async t => {
   const attachment = { contentType: 'text/plain', data: toBase64('fine'), title: 'Nurse note' }
   const stored = { resourceType: 'DocumentReference', description: 'Evening shift', content: [{ attachment }] }
   t.equal(notes.toSimple(stored).title, 'Evening shift')
@@ -110,7 +111,7 @@ t.test('other words that another system gave as the title of the text stay when 
   t.same(notes.patch(changed, { title: 'Evening shift' }), stored)
 })
 
-t.test('a title that stands beside the text alone is read, and not lost with the text', async t => {
+t.test('a title that is stored with the text alone is read, and not lost with the text', async t => {
   const stored = {
     resourceType: 'DocumentReference',
     content: [
@@ -138,7 +139,7 @@ t.test('the text of a section is plain, or XHTML that only formats', async t => 
   t.same(documents.toSimple(documents.toFhir({ sections: [{ text: table }] })).sections, [{ text: table }])
 })
 
-t.test('XHTML that could run, or is none, is no narrative', async t => {
+t.test('XHTML with active content, or malformed, is no narrative', async t => {
   for (const inside of [
     '<p>a</p>',
     'a<br/>b',
@@ -180,7 +181,7 @@ t.test('XHTML that could run, or is none, is no narrative', async t => {
   }
 })
 
-t.test('a finding is its code, its words or both', async t => {
+t.test('a finding is its code, its text or both', async t => {
   const code = { system: 'http://snomed.info/sct', code: '38341003', display: 'Hypertension' }
   const writeFinding = (finding: object): unknown =>
     (assessments.toFhir({ findings: [finding] }).finding as FhirElement[])[0]!.itemCodeableConcept
@@ -201,7 +202,7 @@ t.test('a finding is its code, its words or both', async t => {
   }
 })
 
-t.test('a bare answer is stored by what it is', async t => {
+t.test('a bare answer is stored by its type', async t => {
   const intake = { patientId: '1', items: [{ linkId: '1', answer: ['yes', true, 3, 2.5, { valueDate: '2026-03' }] }] }
   t.same(checkCreate(intakes, intakes.withDefaults(intake, createContext)), [])
   t.same(intakes.toSimple(intakes.toFhir(intake)).items, [
@@ -234,7 +235,7 @@ t.test('a questionnaire is named by its URL, or by its id', async t => {
   t.equal(intakes.toFhir({ questionnaire: 'intake' }).questionnaire, 'Questionnaire/intake')
 })
 
-t.test('those who come to an appointment have accepted unless it is said', async t => {
+t.test('participants of an appointment have accepted unless their status is sent', async t => {
   const appointment = appointments.toFhir({ patientId: '1', practitionerId: '2', locationId: '3' })
   t.same(
     appointments.toSimple(appointment).participants,
@@ -258,7 +259,7 @@ t.test('members of a care team are shown with their type', async t => {
   t.same(careTeams.toSimple(careTeams.toFhir({ participant })).participant, participant)
 })
 
-t.test('somebody is named beside the id or alone', async t => {
+t.test('a name is stored with the id or alone', async t => {
   t.same(labs.toFhir({ performerId: '1', performer: 'Central Lab' }).performer, [
     { reference: 'Practitioner/1', display: 'Central Lab' }
   ])
@@ -273,7 +274,7 @@ t.test('somebody is named beside the id or alone', async t => {
   ])
 })
 
-t.test('known words stand for their codes', async t => {
+t.test('known texts map to their codes', async t => {
   const system = 'http://terminology.hl7.org/CodeSystem/v2-0074'
   const laboratory = { system, code: 'LAB', display: 'Laboratory', text: 'Laboratory' }
   t.same(labs.toSimple(labs.toFhir(labs.withDefaults({}, createContext))).category, [laboratory])

@@ -1,4 +1,4 @@
-/** A JSON Patch names the items of lists by their positions: each keeps what the simple form does not show of it. */
+/** A JSON Patch addresses the items of lists by their positions: each preserves its hidden parts. */
 import t from 'tap'
 import { parseChanges } from '../../src/api/resources/changes.js'
 import type { FhirElement } from '../../src/mappings/fhir.js'
@@ -22,7 +22,7 @@ const permit = (type: string, valueCode: string) => ({
 const consent = { provision: { provision: [permit('permit', 'a'), permit('permit', 'b'), permit('deny', 'c')] } }
 const list = '/provision/provision'
 
-t.test('an item that changes while another goes does not become a permit for all', async t => {
+t.test('an item that changes while another is removed does not become a permit for all', async t => {
   const { after, lost } = applyPatch(
     'consents',
     consent,
@@ -33,12 +33,12 @@ t.test('an item that changes while another goes does not become a permit for all
   t.strictSame(lost, ['provision.provision.modifierExtension'], 'what goes with the removed one is named')
 })
 
-t.test('of items that look alike, the one that a patch names goes', async t => {
+t.test('of items that look alike, the one that a patch addresses is removed', async t => {
   const { after } = applyPatch('consents', consent, { op: 'remove', path: `${list}/0` })
   t.strictSame(after.provision.provision, consent.provision.provision.slice(1))
 })
 
-t.test('items keep what they hide where they are moved to, before and behind new ones', async t => {
+t.test('items preserve their hidden parts when they are moved, before and behind new ones', async t => {
   const { after } = applyPatch(
     'consents',
     consent,
@@ -63,7 +63,7 @@ t.test('a copy of an item has all of it but its ids', async t => {
   t.strictSame(after.provision.provision, [stored.provision.provision[0], permit('deny', 'a')])
 })
 
-t.test('an item that is replaced as a whole keeps what it hides, unless it is another thing', async t => {
+t.test('an item that is replaced as a whole preserves its hidden parts, unless it is another thing', async t => {
   const { after } = applyPatch(
     'consents',
     consent,
@@ -86,14 +86,14 @@ t.test('an item that is replaced as a whole keeps what it hides, unless it is an
   t.strictSame(other.lost, ['participant.period'], 'and what is gone is named')
 })
 
-t.test('a merge with another length names what goes with an item', async t => {
+t.test('a merge with another length warns of the removed parts of an item', async t => {
   const mapping: Mapping = mappings.find(({ path }) => path === 'consents')!
   const before = { resourceType: 'Consent', ...consent } as FhirElement
   const after = mapping.patch(before, { provision: { provision: [{ type: 'deny' }] } })
   t.strictSame(listLostPaths(mapping, before, after), ['provision.provision.modifierExtension'])
 })
 
-t.test('lists inside of items, and texts next to which something stands, are followed too', async t => {
+t.test('lists inside of items, and texts with extensions, are followed too', async t => {
   const stored = { address: [{ line: ['a', 'a', 'b'], _line: [{ id: '1' }, { id: '2' }, { id: '3' }] }] }
   const { after } = applyPatch('patients', stored, { op: 'remove', path: '/address/line/0' })
   t.strictSame(after.address[0], { line: ['a', 'b'], _line: [{ id: '2' }, { id: '3' }] })

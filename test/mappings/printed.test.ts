@@ -1,6 +1,6 @@
 /**
- * What a mapping writes from the text of a record is, byte for byte, what it prints of what it reads.
- * `LAWS_RUNS=2000 LAWS_SEED=$RANDOM node test/run.js test/mappings/printed.test.ts` looks longer and elsewhere.
+ * The text that a mapping writes from the text of a record equals, byte for byte, the printed simple record.
+ * `LAWS_RUNS=2000 LAWS_SEED=$RANDOM node test/run.js test/mappings/printed.test.ts` runs longer and with another seed.
  */
 import fc from 'fast-check'
 import t from 'tap'
@@ -18,7 +18,7 @@ const parameters = { numRuns, seed: Number(process.env.LAWS_SEED ?? 4), includeE
 
 const nodes = new JsonNodes()
 
-/** What is written from a text; undefined if it is not taken. */
+/** Prints the simple record of a text; undefined if the text is not accepted. */
 function tryPrint (mapping: Mapping, text: string): string | undefined {
   if (!nodes.open(Buffer.from(text))) return undefined
   mapping.print!(nodes, outermost)
@@ -40,7 +40,7 @@ const metas = fc.constantFrom(
   { versionId: '\u00e9"', lastUpdated: '', extension: [] }
 )
 
-/** A resource's text: as it is, with spaces, with escapes in its texts, or with members twice. */
+/** A resource's text: unchanged, with spaces, with escapes in its texts, or with members twice. */
 const asText = fc.constantFrom<(value: unknown) => string>(
   printJson,
 value => JSON.stringify(JSON.parse(printJson(value)), undefined, 2),
@@ -58,7 +58,7 @@ const anyResourceText = ({ type }: Mapping) => fc.tuple(anyR4Resource(type), met
   })
 
 for (const mapping of mappings.filter(({ print }) => print !== undefined)) {
-  t.test(`${mapping.path}: resources are written as they are read`, async t => {
+  t.test(`${mapping.path}: resources are printed the same as they are parsed and mapped`, async t => {
     let taken = 0
     fc.assert(fc.property(anyResourceText(mapping), text => {
       const written = tryPrint(mapping, text)

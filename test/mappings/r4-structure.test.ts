@@ -11,7 +11,7 @@ import { resourceTypes } from '../../src/fhir/resource-types.js'
 import { checkStructure, filterNewFaults, padLists, validateStructure } from '../../src/mappings/r4/structure.js'
 import { anyR4Resource } from '../laws/r4-arbitrary.js'
 
-/** What is said of a resource: each fault as its path and what is wrong there. */
+/** Lists the faults of a resource, each as its path and message. */
 const listFaults = (resource: FhirElement): string[] =>
   validateStructure(resource as FhirResource).map(({ diagnostics }) => diagnostics)
 
@@ -21,10 +21,10 @@ const listObservationFaults = (elements: FhirElement): string[] =>
 /** The same of an extension with this value. */
 const listExtensionFaults = (name: string, value: unknown): string[] =>
   listPatientFaults({ extension: [{ url: 'http://example.org/x', [name]: value }] })
-/** What `_x` holds for a value that is there. */
+/** The content of `_x` for an existing value. */
 const extras = { extension: [{ url: 'http://example.org/x', valueString: 'v' }] }
 
-t.test('an element that R4 does not have there is refused by its place, with the nearest that it has', async t => {
+t.test('an element that R4 does not have there is rejected by its path, with the nearest name that it has', async t => {
   t.strictSame(listPatientFaults({ birthdate: '1970-01-01' }), [
     'Patient.birthdate: FHIR R4 has no such element here; did you mean birthDate?'
   ])
@@ -51,7 +51,7 @@ t.test('an element that R4 does not have there is refused by its place, with the
   }
 })
 
-t.test('elements of later versions, and of other products, are none of R4', async t => {
+t.test('elements of later versions, and of other products, are not in R4', async t => {
   t.strictSame(listPatientFaults({ meta: { project: 'x' } }).length, 1)
   t.strictSame(listFaults({ resourceType: 'ResearchStudy', status: 'active', label: [{ value: 'x' }] }), [
     'ResearchStudy.label: FHIR R4 has no such element here'
@@ -151,7 +151,7 @@ t.test('every primitive has the form of R4, with its path', async t => {
   t.strictSame(listExtensionFaults('valuePeriod', { start: '2026-02-30' }), [`Patient.extension[0].valuePeriod.start: ${zoned}`])
 })
 
-t.test('what R4 allows in a primitive passes', async t => {
+t.test('values that R4 allows in a primitive pass', async t => {
   const right: Array<[string, unknown[]]> = [
     [
       'valueDateTime',
@@ -222,7 +222,7 @@ t.test('a narrative is XHTML that a parser of XML reads', async t => {
   for (const inner of right) t.strictSame(listDivFaults(inner), [], inner)
 })
 
-t.test('what HAPI drops without a word is refused with its path: empty values', async t => {
+t.test('empty values, which HAPI drops silently, are rejected with their path', async t => {
   const empty = 'must not be empty; leave it out where there is nothing to say'
   const nothing = 'null is no value in FHIR; leave it out where there is nothing to say'
   const wrong: Array<[FhirElement, string]> = [
@@ -252,7 +252,7 @@ t.test('what HAPI drops without a word is refused with its path: empty values', 
   )
 })
 
-t.test('what HAPI drops without a word is refused with its path: ids and extensions of primitives, ext-1', async t => {
+t.test('ids and extensions of primitives that HAPI drops silently are rejected with their path, and ext-1', async t => {
   const id = 'a datastore drops the id of a value that has no extension; leave the id out, or add an extension'
   t.strictSame(listPatientFaults({ birthDate: '1970-01-01', _birthDate: { id: 'x' } }), [`Patient._birthDate.id: ${id}`])
   t.strictSame(listPatientFaults({ name: [{ given: ['a', 'b'], _given: [null, { id: 'x' }] }] }), [
@@ -285,7 +285,7 @@ t.test('what HAPI drops without a word is refused with its path: ids and extensi
   t.match(listPatientFaults({ extension: [{ url: 'x', _valueString: extras }] }), [])
 })
 
-t.test('what HAPI drops at the next read is refused with its path: ids and extensions of labels', async t => {
+t.test('ids and extensions of labels, which HAPI drops at the next read, are rejected with their path', async t => {
   const labels = {
     id: 'x',
     _profile: [extras],
@@ -319,7 +319,7 @@ t.test('what HAPI drops at the next read is refused with its path: ids and exten
   )
 })
 
-t.test('contained resources keep dom-2 to dom-5', async t => {
+t.test('contained resources satisfy dom-2 to dom-5', async t => {
   const listContainedFaults = (item: FhirElement, more: FhirElement = { managingOrganization: { reference: '#o' } }): string[] =>
     listPatientFaults({ contained: [{ resourceType: 'Organization', id: 'o', name: 'x', ...item }], ...more })
   t.strictSame(listContainedFaults({}), [])
@@ -440,7 +440,7 @@ t.test('a reference leads to a type that R4 allows there', async t => {
   )
 })
 
-t.test('a change is not prevented by what was wrong with the stored record before', async t => {
+t.test('a change is not prevented by earlier faults of the stored record', async t => {
   const before = {
     resourceType: 'Patient',
     id: '1',
@@ -484,7 +484,7 @@ t.test('lists of values become as long as those of their extensions', async t =>
   )
 })
 
-t.test('of a body full of faults some are told', async t => {
+t.test('a body with many faults reports up to the maximum of issues', async t => {
   t.equal(listPatientFaults(Object.fromEntries(Array.from({ length: 100_000 }, (_, at) => [`name${at}`, 1]))).length, maxIssues)
   t.equal(listPatientFaults({ name: Array.from({ length: 100_000 }, () => ({ family: 1 })) }).length, maxIssues)
 })
@@ -534,7 +534,7 @@ t.test('the table has every data element of R4 with its types, and no other', as
     ['Element', 'BackboneElement', 'Resource', 'DomainResource'].flatMap(type => [...findElementDefinitions(type)!.keys()])
   )
   const names = new Set(expected.map(line => line.split(' ')[0]))
-  // An element whose path is longer than an id may be is no data element; no more are backbone elements.
+  // An element whose path is longer than an id may be is no data element; neither are backbone elements.
   const more = table.filter(
     ({ name, type }) =>
       !names.has(name) && !inherited.has(name.split('.').at(-1)!) && !/[a-z]\./.test(type) && name.length <= 61
@@ -549,12 +549,12 @@ t.test('the table has every data element of R4 with its types, and no other', as
   )
 })
 
-t.test('what R4 itself publishes passes', async t => {
+t.test("R4's own examples pass", async t => {
   const published = ['profiles-resources', 'profiles-types', 'valuesets', 'search-parameters', 'conceptmaps'].flatMap(
     readDefinitions
   )
   t.ok(published.length > 2_000)
-  // The package has one definition of R4B, which is of another version and says so.
+  // The package has one definition of R4B, which is of another version and declares it.
   t.strictSame(
     published
       .filter(({ name }) => name !== 'SubscriptionStatus')

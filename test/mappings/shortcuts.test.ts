@@ -12,7 +12,7 @@ const writeAndRead = (path: string, sent: object): object => {
   return mapping.toSimple(mapping.toFhir(sent as never))
 }
 
-t.test('an appointment is not filed for another patient than patientId says', async t => {
+t.test('an appointment is not stored for another patient than patientId', async t => {
   const other = { actorId: 'Patient/P2' }
   t.match(writeAndRead('appointments', { patientId: 'P1', participants: [other] }), {
     patientId: 'P1',
@@ -25,7 +25,7 @@ t.test('an appointment is not filed for another patient than patientId says', as
   )
 })
 
-t.test('a shortcut beside its full list is shown by both', async t => {
+t.test('a shortcut and its full list in one body are shown by both', async t => {
   t.match(writeAndRead('encounters', { practitionerId: 'A', participants: [{ practitionerId: 'B' }] }), {
     practitionerId: 'A',
     participants: [{ practitionerId: 'A' }, { practitionerId: 'B' }]
@@ -49,7 +49,7 @@ t.test('a shortcut beside its full list is shown by both', async t => {
   })
 })
 
-t.test('two fields that cannot both be true are refused, and both are named', async t => {
+t.test('two fields that contradict each other are rejected, and both are named', async t => {
   const findRefused = (path: string, sent: object): unknown =>
     checkChange(findMapping(path), sent as never).map(({ expression }) => expression?.[0])
   t.strictSame(

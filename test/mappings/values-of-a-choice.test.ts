@@ -3,8 +3,8 @@ import { deviceRequests } from '../../src/mappings/resources/device-requests.js'
 import { goals } from '../../src/mappings/resources/goals.js'
 import { observations } from '../../src/mappings/resources/observations.js'
 
-// The object was of no form of the choice, and what was to be reached was stored nowhere.
-t.test('a code that has only text is stored where a choice of several forms takes it', async t => {
+// The object was of no form of the choice, and the goal's target was stored nowhere.
+t.test('a code that has only text is stored where a choice of several forms accepts it', async t => {
   const words = { text: 'walks alone' }
   const goal = goals.toFhir({ target: [{ measure: 'gait', detail: words }] })
   t.match(goal.target, [{ detailCodeableConcept: words }])
@@ -14,14 +14,14 @@ t.test('a code that has only text is stored where a choice of several forms take
   t.match(observations.toSimple(observation).component, [{ value: words.text }])
 })
 
-t.test('what is of no form of a choice is refused, and never dropped in silence', async t => {
+t.test('a value of no form of a choice is rejected, and never dropped silently', async t => {
   t.throws(
     () => goals.toFhir({ target: [{ measure: 'gait', detail: { unknown: 'x' } }] }),
     { code: 'VALIDATION_ERROR', issues: [{ expression: ['detail'] }] }
   )
 })
 
-// It was taken for a code without code and words, and a warning named a loss that was none.
+// It was taken for a code without code and text, and a warning named a loss that was none.
 t.test('a quantity without a value, as another system stored it, stays a quantity', async t => {
   const stored = { parameter: [{ valueQuantity: { unit: 'mm' } }] }
   t.match(deviceRequests.toFhir(deviceRequests.toSimple(stored)).parameter, stored.parameter)

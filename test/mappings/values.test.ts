@@ -20,7 +20,7 @@ const readMinutes = (value: unknown, code = 'h'): unknown =>
   encounters.toSimple({ resourceType: 'Encounter', length: { value, code } }).lengthMinutes
 
 // 8.2 hours were shown as 491.99999999999994 minutes.
-t.test('a length in a larger unit is shown as the decimal that it is', async t => {
+t.test('a length in a larger unit is shown as an exact decimal', async t => {
   t.equal(readMinutes(8.2), 492)
   t.equal(readMinutes(1.1, 'd'), 1584)
   t.equal(readMinutes(0.0000007), 0.000042)
@@ -36,7 +36,7 @@ t.test('a length in a larger unit is shown as the decimal that it is', async t =
 })
 
 // R4 has one list of given names, so that a middle name without a first one became the first.
-t.test('a middle name is refused where no first name is stored or sent', async t => {
+t.test('a middle name is rejected where no first name is stored or sent', async t => {
   const unknown = {
     extension: [{ url: 'http://hl7.org/fhir/StructureDefinition/data-absent-reason', valueCode: 'unknown' }]
   }
@@ -58,7 +58,7 @@ t.test('a middle name is refused where no first name is stored or sent', async t
   }
 })
 
-t.test('a middle name is added to a first one, beside which something may stand', async t => {
+t.test('a middle name is added to a first one, which may have an id', async t => {
   const before = { resourceType: 'Patient', name: [{ given: ['Eve'], _given: [{ id: '1' }] }] }
   const after = patients.patch(before, { middleName: 'Marie Anne' })
   t.strictSame(after.name, [{ given: ['Eve', 'Marie', 'Anne'], _given: [{ id: '1' }, null, null] }])
@@ -72,7 +72,7 @@ t.test('a middle name is added to a first one, beside which something may stand'
   t.strictSame(without.name, [{ family: 'X' }])
 })
 
-/** Bodies that were once taken and then gave invalid R4, or an internal error; found by the laws. */
+/** Bodies that were once accepted and then gave invalid R4, or an internal error; found by the laws. */
 t.test('names of the language’s own objects are unknown fields', async t => {
   for (const mapping of mappings) {
     for (const name of ['constructor', 'toString', 'hasOwnProperty', 'valueOf']) {
@@ -98,7 +98,7 @@ t.test('a code with a line break or two spaces is no code of R4', async t => {
   }
 })
 
-t.test('a value set beside a reason for its absence breaks obs-6, whichever field was written', async t => {
+t.test('a value set together with a reason for its absence breaks obs-6, whichever field was written', async t => {
   const before = {
     resourceType: 'Observation',
     status: 'final',
@@ -122,10 +122,9 @@ t.test('a policy without authority is policyUri and not one of policies', async 
   ])
 })
 
-// A number that nobody has any more was shown as the phone, and a new one was stored in its place and was out of use as
-// well.
+// An outdated number was shown as the phone, and a new one was stored in its place and was out of use as well.
 t.test(
-  'a phone, e-mail address, NPI or study UID that is out of use is kept unseen, and a new one is in use',
+  'a phone, e-mail address, NPI or study UID that is out of use is preserved hidden, and a new one is in use',
   async t => {
     const cases = [
       { mapping: patients, field: 'phone', list: 'telecom', system: 'phone', old: '1', stored: '2', shown: '2' },
@@ -170,10 +169,10 @@ t.test(
   }
 )
 
-// An object with a member toString of its own cannot become a text: where one was made of it the client got 500.
+// An object with a member toString of its own cannot become a text: converting it gave the client a 500.
 const noText = { toString: 1, valueOf: 1 }
 
-t.test('what stands where a text should is refused as any other mistake', async t => {
+t.test('an object in place of a text is rejected like any other mistake', async t => {
   const { inject, createKey } = await startGateway(t)
   const headers = {
     'x-api-key': (await createKey()).secret,
@@ -199,7 +198,7 @@ t.test('what stands where a text should is refused as any other mistake', async 
   }
 })
 
-t.test('a stored record in which it stands is shown without it', async t => {
+t.test('a stored record with such an object is shown without it', async t => {
   for (const value of [noText, [noText]]) {
     t.match(
       appointments.toSimple({
@@ -221,8 +220,8 @@ t.test('a stored record in which it stands is shown without it', async t => {
   }
 })
 
-// A Narrative's entity was looked up among what every object inherits, and the text of a function came in its place.
-t.test('an entity named like a member that every object has is shown as it is', async t => {
+// A Narrative's entity was looked up among inherited members of objects, and the text of a function replaced it.
+t.test('an entity named like a member that every object has is shown unchanged', async t => {
   const div = '<div xmlns="http://www.w3.org/1999/xhtml">&constructor; &amp; &toString;</div>'
   t.match(
     documents.toSimple({ resourceType: 'Composition', section: [{ text: { status: 'additional', div } }] } as never),
@@ -231,16 +230,16 @@ t.test('an entity named like a member that every object has is shown as it is', 
 })
 
 /**
- * Bodies that once took the square of their length. They are longer here than any that is let in, so that the square
- * would take minutes and end the test, while the time that they should take is a second on a busy machine too.
+ * Bodies that once took time quadratic in their length. They are longer here than any that is accepted, so that
+ * quadratic time would take minutes and end the test, while linear time is a second on a busy machine too.
  */
-t.test('of a hundred thousand names that are no fields as many are told as it takes', async t => {
+t.test('of a hundred thousand unknown names only the maximum of issues is reported', async t => {
   const body = Object.fromEntries(Array.from({ length: 100_000 }, (_, i) => [`n${i}`, i % 2 === 0 ? 1 : null]))
   t.equal(checkCreate(patients, { firstName: 'Ada', lastName: 'Byron', ...body }).length, maxIssues)
   t.equal(checkChange(patients, body).length, maxIssues)
 })
 
-t.test('a list is changed in the time of its length', async t => {
+t.test('a list is changed in linear time', async t => {
   const participants = Array.from({ length: 30_000 }, (_, i) => ({
     practitionerId: `Practitioner/p${i}`,
     role: 'nurse',

@@ -12,7 +12,7 @@ const findMetricNames = (text: string): string[] =>
     name.replace(/_bucket$/, '')
   )
 
-test('dashboard, alerts and page name metrics that a running gateway has, and the page names all of its own', async t => {
+test('dashboard, alerts and page name only metrics that a running gateway has, and the page names all of its own', async t => {
   const { text } = await (await startMeasured(t)).scrape()
   const served = new Set([...text.matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name!))
   const files = [
@@ -50,7 +50,7 @@ test('the table of metrics in the documentation is derived from the declarations
   t.equal(page, withTables(page, { metrics: formatMetricsTable() }), 'run npm run docs')
 })
 
-test('every panel of the dashboard has a query, and every alert says what to do', async t => {
+test('every panel of the dashboard has a query, and every alert describes what to do', async t => {
   const { panels } = JSON.parse(read('docker/observability/grafana-dashboard.json')) as {
     panels: Array<{ type: string; targets?: unknown[] }>
   }

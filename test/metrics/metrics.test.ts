@@ -37,24 +37,24 @@ test('requests are counted by the pattern of their route, the class of their sta
   t.equal(value('clinigate_http_request_duration_seconds_count', { route: '/v1/patients/:id' }), 4)
 })
 
-test('the time of the datastore is told apart from the time of the gateway', async t => {
+test('the time of the datastore is measured separately from the time of the gateway', async t => {
   const gateway = await startMeasured(t)
   const client = await createGatewayClient(gateway)
   await client.send('POST', 'patients', ada)
   const { value } = await gateway.scrape()
   const all = value('clinigate_http_request_duration_seconds_sum', { route: '/v1/patients', method: 'POST' })
   const own = value('clinigate_gateway_duration_seconds_sum', { datastore: 'test' })
-  const stored = value('clinigate_datastore_request_duration_seconds_sum', { datastore: 'test', way: 'sent' })
+  const stored = value('clinigate_datastore_request_duration_seconds_sum', { datastore: 'test', mode: 'sent' })
   t.equal(value('clinigate_gateway_duration_seconds_count', { datastore: 'test' }), 1)
   t.ok(own > 0 && own < all)
   t.ok(stored > 0 && own + stored <= all * 1.001, `${own} and ${stored} of ${all}`)
   t.equal(
-    value('clinigate_datastore_requests_total', { datastore: 'test', way: 'sent', method: 'POST', outcome: 'ok' }),
+    value('clinigate_datastore_requests_total', { datastore: 'test', mode: 'sent', method: 'POST', outcome: 'ok' }),
     1
   )
 })
 
-test("a datastore that fails is seen by its own outcome, and one that answers with what is not the tenant's as an incident", async t => {
+test("a datastore that fails has its own outcome, and one that returns another tenant's data is an incident", async t => {
   const faulty = await startFaultyServer()
   t.after(() => faulty.close())
   faulty.answerProbes()
@@ -75,7 +75,7 @@ test("a datastore that fails is seen by its own outcome, and one that answers wi
   t.equal(value('clinigate_isolation_incidents_total', { kind: 'foreign-match', datastore: 'test' }), 1)
 })
 
-test('a refusal is counted by its reason', async t => {
+test('a rejection is counted by its reason', async t => {
   const gateway = await startMeasured(t, {
     plans: {
       pro: { requestsPerMinute: 2, requestsPerMonth: 1_000, overage: false },
@@ -104,7 +104,7 @@ test('caches, the copy of the keys, the ledger and the checks of /health can be 
   const client = await createGatewayClient(gateway)
   const { data: { id } } = await client.send('POST', 'patients', ada)
   await client.send('PATCH', `patients/${id}`, { email: 'ada@example.org' })
-  // A check that took longer than a second, on a machine that stood still, is made anew after a while.
+  // A check that took longer than a second, on a machine that stood still, is repeated after a while.
   let scraped = await gateway.scrape()
   await waitUntil(
     async () => (scraped = await gateway.scrape()).value('clinigate_check_ok', { check: 'testDatastore' }) === 1
@@ -122,7 +122,7 @@ test('caches, the copy of the keys, the ledger and the checks of /health can be 
   t.match(text, /^nodejs_eventloop_lag_p99_seconds \d/m)
 })
 
-test('bulk jobs are counted by how they ended, and their records', async t => {
+test('bulk jobs are counted by their outcome, and their records', async t => {
   const gateway = await startMeasured(t)
   const { secret } = await gateway.createKey()
   const imports = createImporter(gateway, secret)
@@ -161,7 +161,7 @@ test('neither organizations nor keys nor ids nor URLs become series', async t =>
   t.same(known.filter(word => after.text.includes(word)), [])
 })
 
-test('ten thousand organizations and as many URLs and methods of the protocol leave the series as they were', async t => {
+test('ten thousand organizations and as many URLs and methods of the protocol add no series', async t => {
   const metrics = createPrometheusMetrics({ version: '0', role: 'all' })
   const app = fastify()
   t.after(() => app.close())
@@ -187,12 +187,12 @@ test('ten thousand organizations and as many URLs and methods of the protocol le
   t.equal(await countSeries(), before)
 })
 
-test('buckets are cumulative, a time that is exactly a bound is within it, and sum and count are those of what was told', async t => {
+test('buckets are cumulative, a time equal to a bound is within it, and sum and count are those of the reported times', async t => {
   const metrics = createPrometheusMetrics({ version: '0', role: 'all' })
-  const labels = { datastore: 'a "b" \\ c', way: 'sent' } as const
+  const labels = { datastore: 'a "b" \\ c', mode: 'sent' } as const
   for (const ms of [0, 1, 1.1, 60_000, 60_001]) metrics.exchanged({ ...labels, method: 'GET', outcome: 'ok', ms })
   const text = await metrics.text()
-  const series = '{le="$",datastore="a \\"b\\" \\\\ c",way="sent"}'
+  const series = '{le="$",datastore="a \\"b\\" \\\\ c",mode="sent"}'
   const readBucket = (le: string) =>
     Number(
       text.split(`clinigate_datastore_request_duration_seconds_bucket${series.replace('$', le)} `)[1]?.split('\n')[0]
@@ -220,7 +220,7 @@ test('a metric is served once, with its help and type, whether it has series or 
   }
 })
 
-test('nothing but the metrics is served on their port, and nobody is asked there without one', async t => {
+test('the port of the metrics serves nothing else, no other port serves them, and it closes with the gateway', async t => {
   const gateway = await startMeasured(t)
   const { port } = new URL(gateway.metricsUrl)
   for (const [method, path] of [['GET', '/'], ['POST', '/metrics'], ['GET', '/v1/patients'], ['GET', '/health']]) {
@@ -231,7 +231,7 @@ test('nothing but the metrics is served on their port, and nobody is asked there
   await t.rejects(fetch(gateway.metricsUrl), 'the port closes with the gateway')
 })
 
-test('a port that is taken stops the start and names the setting', async t => {
+test('a port that is in use stops the start and names the setting', async t => {
   const gateway = await startMeasured(t)
   const { port } = new URL(gateway.metricsUrl)
   await t.rejects(startGateway(t as Test, { config: { metrics: { port: Number(port) } } }), {
@@ -239,7 +239,7 @@ test('a port that is taken stops the start and names the setting', async t => {
   })
 })
 
-test('without a port nothing is measured: no request carries what measuring needs', async t => {
+test('without a port nothing is measured, and requests do not carry the data of measurements', async t => {
   t.notOk((await startGateway(t)).app.hasRequestDecorator('waiting'))
   t.ok((await startMeasured(t)).app.hasRequestDecorator('waiting'))
 })

@@ -4,12 +4,12 @@ import { startGateway, type GatewaySettings, type TestGateway } from '../harness
 
 /** A gateway that is measured. */
 interface MeasuredGateway extends TestGateway {
-  /** What Prometheus reads now. */
+  /** The current metrics as Prometheus scrapes them. */
   readonly scrape: () => Promise<Scrape>
   readonly metricsUrl: string
 }
 
-/** Everything that was read at once. */
+/** All series of one scrape. */
 interface Scrape {
   readonly text: string
   /**
@@ -28,7 +28,7 @@ export async function startMeasured (t: Test, settings: GatewaySettings = {}): P
   return { ...gateway, metricsUrl, scrape: async () => readScrape(await (await fetch(metricsUrl)).text()) }
 }
 
-/** What a text of Prometheus says. */
+/** The series of a text of Prometheus. */
 export function readScrape (text: string): Scrape {
   const lines = text.split('\n').filter(line => line !== '' && !line.startsWith('#'))
   return {

@@ -8,7 +8,7 @@ import { createSchemaChecker } from './schema-checker.js'
 const described = await describeRoutes()
 const wrong = /\b(?:a (?=[AEIO][a-z])|an (?=[B-DF-HJ-NP-Z][a-z]))[A-Za-z]+/
 
-// "the id of a Encounter alone" stood in refusals and, for a hundred fields, in the documentation.
+// "the id of a Encounter alone" was in error messages and, for a hundred fields, in the documentation.
 t.test('the name of a type has the right article in messages', async t => {
   const { inject, createKey } = await startGateway(t)
   const { secret } = await createKey()
@@ -39,8 +39,8 @@ t.test('and in the documentation', t => {
 const check = createSchemaChecker(buildOpenApiDocument(mappings, { version: '1.0.0', url: '/', described }))
 const allows = (name: string, value: unknown): boolean => check(`/components/schemas/${name}`, value).length === 0
 
-// The document said less of texts, operations and filters than the gateway demands of them.
-t.test('the document allows no text that the gateway refuses for its characters', async t => {
+// The document was less strict about texts, operations and filters than the gateway.
+t.test('the document allows no text that the gateway rejects for its characters', async t => {
   const patient = { firstName: 'Ada', lastName: 'Byron' }
   t.ok(
     allows('PatientCreate', {
@@ -64,7 +64,7 @@ t.test('the document allows no text that the gateway refuses for its characters'
   t.notOk(allows('PractitionerCreate', buildPractitioner('a"b')), 'also where some systems are excluded')
 })
 
-t.test('the document says what each operation of a JSON Patch needs', async t => {
+t.test('the document has the required members of each operation of a JSON Patch', async t => {
   for (const operation of [
     { op: 'add', path: '/a', value: null },
     { op: 'move', path: '/a', from: '/b' },
@@ -79,13 +79,12 @@ t.test('the document says what each operation of a JSON Patch needs', async t =>
   ]) { t.notOk(allows('PatchOperation', operation), JSON.stringify(operation)) }
 })
 
-t.test('the document parts the codes of a filter at commas, as the gateway does', async t => {
+t.test('the document splits the codes of a filter at commas, as the gateway does', async t => {
   for (const codes of [['a'], ['a', 'b'], ['a\\,b']]) t.ok(allows('FilterCodes', codes), codes.join())
   for (const codes of [['a,'], [''], [' ']]) t.notOk(allows('FilterCodes', codes), codes.join())
 })
 
-// The document named one media type of a record, and as a JSON Patch arrays alone, where clients in the field send
-// objects.
+// The document had one media type of a record, and as a JSON Patch only arrays, while existing clients send objects.
 const document = buildOpenApiDocument(mappings, { version: '1.0.0', url: '/', described }) as any
 const checkDocument = createSchemaChecker(document)
 const plain = ['application/json', 'application/fhir+json']
@@ -104,7 +103,7 @@ function listAllowingTypes (path: string, method: string, body: unknown): string
   return listMediaTypes(path, method).filter(type => checkDocument(toPointer(type), body).length === 0)
 }
 
-t.test('the document names every media type of a record, of a change and of what asks for a job', async t => {
+t.test('the document names every media type of a record, of a change and of a request that starts a job', async t => {
   for (const { path, appendOnly } of mappings) {
     t.strictSame(listMediaTypes(`/v1/${path}`, 'post'), plain, path)
     if (!appendOnly) {
@@ -117,7 +116,7 @@ t.test('the document names every media type of a record, of a change and of what
   t.strictSame(listAllowingTypes('/v1/bulk/import', 'post', { data: '{}' }), plain)
 })
 
-t.test('each media type of the document is taken, a change in every one as an object and as an array', async t => {
+t.test('each media type of the document is accepted, a change in every one as an object and as an array', async t => {
   const { url, createKey } = await startGateway(t)
   const { secret } = await createKey()
   const send = async (method: string, path: string, type: string, body: unknown): Promise<any> => {

@@ -6,7 +6,7 @@ import { mappings } from '../../src/mappings/registry.js'
 import { startBrowser } from '../harness/browser.js'
 import { startGateway } from '../harness/gateway.js'
 
-/** What a page asked of whom, and what it complained about. */
+/** The requests of a page, and its complaints. */
 function watch (page: Page) {
   const requests: string[] = []
   const complaints: string[] = []
@@ -18,7 +18,7 @@ function watch (page: Page) {
 }
 
 t.test(
-  '/docs shows every resource in a browser, asks no other host and lets a request be tried',
+  '/docs shows every resource in a browser, loads from no other host and can send a request',
   { timeout: 300_000 },
   async t => {
     const { url, createKey } = await startGateway(t)

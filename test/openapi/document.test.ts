@@ -1,5 +1,5 @@
 /**
- * The OpenAPI document is valid, complete and true: what it says can be sent is taken, and what is shown is as it says.
+ * The OpenAPI document is valid, complete and true: what it allows in a request is accepted, and responses match it.
  */
 import fc from 'fast-check'
 import t from 'tap'
@@ -27,9 +27,7 @@ const parameters = {
 
 const componentPointer = (name: string): string => `/components/schemas/${name}`
 
-/**
- * The same with no members of objects but those that it names: the document leaves room for more, the gateway has none.
- */
+/** The same without additional members of objects: the document allows more, the gateway has none. */
 function closeSchema<T> (schema: T): T {
   if (Array.isArray(schema)) return schema.map(closeSchema) as T
   if (typeof schema !== 'object' || schema === null) return schema
@@ -69,7 +67,7 @@ t.test('the document passes every rule of a linter', async t => {
 t.test('each route of a running gateway is documented, and nothing else is', async t => {
   const { app } = await startGateway(t)
   const routes = parseRoutes(app.printRoutes({ commonPrefix: false })).filter(
-    // Without events, /v1/events is a refusal alone.
+    // Without events, /v1/events is a rejection alone.
     route => !/\/docs|\/v1\/fhir|\/v1\/events|\/control|\/dashboard/.test(route)
   )
   t.ok(routes.length > mappings.length * 3)
@@ -108,8 +106,8 @@ for (const mapping of mappings) {
 }
 
 /**
- * The fields whose value has several types in a response, and what says so. The type of any other depends on nothing
- * that is stored.
+ * The fields whose value has several types in a response, and the reason. The type of any other field does not depend
+ * on stored data.
  */
 const severalTypes: ReadonlyArray<readonly [schema: RegExp, types: RegExp, reason: string]> = [
   [/^Remarks$/, /^array string$/, 'contract: a note is a string when there is one Annotation with text only'],
@@ -123,7 +121,7 @@ const severalTypes: ReadonlyArray<readonly [schema: RegExp, types: RegExp, reaso
   [/^IntakeItem\.answer\[\]$/, /./, 'contract: a choice of R4']
 ]
 
-/** Each place below a schema whose value has several types, with those types; a component is looked into once. */
+/** Each path below a schema whose value has several types, with those types; a component is visited once. */
 function findUnions (schema: any, path: string, seen: Set<string>): Array<readonly [string, string]> {
   const name = schema.$ref?.split('/').pop()
   if (name !== undefined) {

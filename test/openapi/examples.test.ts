@@ -4,7 +4,7 @@ import { mappings } from '../../src/mappings/registry.js'
 import { buildExampleChange, buildExampleResource, exampleContext, buildExample } from '../../src/api/openapi/example.js'
 import { findFaults } from '../laws/definitions.js'
 
-t.test('what the documentation says to send is accepted and becomes valid FHIR', async t => {
+t.test('the examples of the documentation are accepted and become valid FHIR', async t => {
   for (const mapping of mappings) {
     const complete = mapping.withDefaults(buildExample(mapping), exampleContext)
     t.strictSame(checkCreate(mapping, complete), [], mapping.path)
@@ -14,7 +14,7 @@ t.test('what the documentation says to send is accepted and becomes valid FHIR',
   }
 })
 
-t.test('a change as the documentation shows it is accepted and leaves valid FHIR', async t => {
+t.test('the example of a change in the documentation is accepted and leaves valid FHIR', async t => {
   for (const mapping of mappings.filter(({ appendOnly }) => !appendOnly)) {
     const change = buildExampleChange(mapping)
     t.strictSame(checkChange(mapping, change), [], mapping.path)

@@ -7,8 +7,8 @@ import { installFuzzer } from '../fuzz/install.js'
 import { buildMain } from '../harness/built.js'
 
 /**
- * More than installing, building and fuzzing take on a machine that does much else; the runner would else end the file
- * after two minutes.
+ * More than installing, building and fuzzing take on a busy machine; by default the runner would end the file after two
+ * minutes.
  */
 const limitMs = 600_000
 
@@ -20,8 +20,8 @@ interface Fuzzing {
 }
 
 /**
- * Starts the gateway before a FHIR server of the test's choice, absent: the sandbox, and fuzzes it. Skipped where the
- * fuzzer cannot be installed.
+ * Starts the gateway in front of the given FHIR server, by default the sandbox, and fuzzes it. Skipped where the fuzzer
+ * cannot be installed.
  */
 export async function testByFuzzing ({ title, fhirUrl, seconds, seed }: Fuzzing): Promise<void> {
   t.setTimeout(limitMs)
@@ -40,6 +40,6 @@ export async function testByFuzzing ({ title, fhirUrl, seconds, seed }: Fuzzing)
   })
 }
 
-/** What the fuzzer printed of each failure, without its progress. */
+/** The failures that the fuzzer printed, without its progress. */
 const extractFindings = (text: string): string =>
   [...text.matchAll(/=+ FAILURES =+\n([^]*?)\n=+ SUMMARY =+/g)].map(([, findings]) => findings).join('\n') || text

@@ -1,8 +1,8 @@
 import { createConfig, lintFromString } from '@redocly/openapi-core'
 
-/** What a linter says against an OpenAPI document, all its rules on: at most twenty complaints. */
+/** The findings of a linter for an OpenAPI document, with all its rules: at most twenty. */
 export async function lintDocument (source: string): Promise<string[]> {
-  // The members that one alternative of an object requires stand among the properties of the object.
+  // The members that one alternative of an object requires are among the properties of the object.
   const config = await createConfig({
     extends: ['recommended-strict'],
     rules: { 'no-required-schema-properties-undefined': 'off' }

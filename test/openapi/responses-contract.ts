@@ -1,7 +1,4 @@
-/**
- * Every example of the document is sent to a running gateway, and every answer must be one that the document has for
- * it.
- */
+/** Every example of the document is sent to a running gateway, and every response must match the document. */
 import { randomUUID } from 'node:crypto'
 import type { Test } from 'tap'
 import { noParameter, singleValueKinds } from '../../src/mappings/core/filter.js'
@@ -28,10 +25,10 @@ interface Sent {
 
 interface DocumentedResponse { readonly status: number, readonly headers: Headers, readonly body: any }
 
-/** Sends requests of the document and checks their answers against it. */
+/** Sends requests of the document and checks their responses against it. */
 interface DocumentedClient { (sent: Sent): Promise<DocumentedResponse> }
 
-/** A client of a running gateway that knows what the gateway says of itself. */
+/** A client of a running gateway that checks responses against the gateway's own document. */
 export async function createDocumentedClient (url: string, secret: string | undefined): Promise<DocumentedClient> {
   const document = await (await fetch(`${url}/openapi.json`)).json() as any
   const check = createSchemaChecker(document)
@@ -93,7 +90,7 @@ const resolvePointer = (document: any, pointer: string): any =>
     .slice(1)
     .reduce((value, step) => value[decodeURIComponent(step).replaceAll('~1', '/').replaceAll('~0', '~')], document)
 
-/** Bodies with the ids of records that were made for them, where the example has references. */
+/** Bodies with the ids of records that were created for them, where the example has references. */
 class LiveExamples {
   readonly #ids = new Map<string, Promise<string>>()
 
@@ -150,7 +147,7 @@ export async function testExamples (t: Test, settings: GatewaySettings): Promise
   const client = await createDocumentedClient(url, secret)
   const examples = new LiveExamples(client)
   for (const mapping of mappings) {
-    await t.test(`${mapping.path}: what the documentation shows can be sent, and is answered as it says`, t =>
+    await t.test(`${mapping.path}: the examples of the document can be sent, and get a documented response`, t =>
       testResource(t, mapping, examples)
     )
   }
@@ -234,7 +231,7 @@ function listSearches (mapping: Mapping): Array<Readonly<Record<string, unknown>
   ]
 }
 
-/** All groups that may come along, and what FHIR's own parameters lead to. */
+/** All groups that may be included, and the results of FHIR's own parameters. */
 function listIncludes (mapping: Mapping): Array<Readonly<Record<string, unknown>>> {
   const referrers = listReferrers(mapping, mappings)
   const back = referrers.flatMap(({ mapping: { type }, parameters }) =>

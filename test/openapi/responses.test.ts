@@ -4,7 +4,7 @@ import { createDocumentedClient, testExamples } from './responses-contract.js'
 
 t.test('on the sandbox', async t => testExamples(t, {}))
 
-t.test('what fails is answered as the documentation says', async t => {
+t.test('failures respond as documented', async t => {
   const plans = {
     pro: { requestsPerMinute: 100, requestsPerMonth: null, overage: true },
     slow: { requestsPerMinute: 1, requestsPerMonth: null, overage: true }
@@ -59,7 +59,7 @@ t.test('what fails is answered as the documentation says', async t => {
   )
 })
 
-t.test('what needs no key is answered as the documentation says', async t => {
+t.test('operations without a key respond as documented', async t => {
   const { url } = await startGateway(t)
   const client = await createDocumentedClient(url, undefined)
   for (const path of ['/health', '/health/ready', '/v1/metadata', '/openapi.json']) {

@@ -10,7 +10,7 @@ import { documentation } from '../../src/api/openapi/routes.js'
 import { offersAll } from '../../src/tenant-guard/capabilities.js'
 import { startGateway } from '../harness/gateway.js'
 
-t.test('the document is made when somebody asks for it, and once', async t => {
+t.test('the document is built when it is first requested, and once', async t => {
   let made = 0
   const app = fastify()
   t.after(() => app.close())
@@ -28,7 +28,7 @@ t.test('the document is made when somebody asks for it, and once', async t => {
   )
 })
 
-t.test('the document comes compressed where that is understood, and not again to those who have it', async t => {
+t.test('the document is compressed for clients that accept it, and not sent again to those that have it', async t => {
   const { inject } = await startGateway(t)
   const plain = await inject('/openapi.json')
   t.equal(plain.headers['content-encoding'], undefined)
@@ -43,7 +43,7 @@ t.test('the document comes compressed where that is understood, and not again to
   t.ok(zipped.rawPayload.length < 2_000 * mappings.length, `${zipped.rawPayload.length} bytes compressed`)
 })
 
-t.test('the document is made within a second', async t => {
+t.test('the document is built within a second', async t => {
   const described = await describeRoutes()
   const before = process.cpuUsage()
   buildOpenApiDocument(mappings, { version: '1', url: '/', described })
@@ -51,7 +51,7 @@ t.test('the document is made within a second', async t => {
   t.ok(ms < 1_000, `${ms} ms`)
 })
 
-t.test('the pages may load nothing from elsewhere, and nobody can make the gateway write YAML', async t => {
+t.test('the pages may load nothing from elsewhere, and no request makes the gateway write YAML', async t => {
   const { inject } = await startGateway(t)
   const page = await inject('/docs')
   const policy = String(page.headers['content-security-policy'])
@@ -61,7 +61,7 @@ t.test('the pages may load nothing from elsewhere, and nobody can make the gatew
   t.match((await inject('/docs/yaml')).json(), { data: null, code: 'NOT_FOUND', meta: { status: 404 } })
 })
 
-t.test('a running gateway describes its routes as they are described without one', async t => {
+t.test('a running gateway describes its routes the same as without one', async t => {
   const { inject } = await startGateway(t, { config: { events: { enabled: true } } })
   const { paths, components } = (await inject('/openapi.json')).json()
   const described = await describeRoutes({ hasEvents: true })
@@ -70,7 +70,7 @@ t.test('a running gateway describes its routes as they are described without one
   for (const [name, schema] of Object.entries(described.schemas)) t.strictSame(components.schemas[name], schema, name)
 })
 
-t.test('the description of a route neither checks a request nor leaves out members of its response', async t => {
+t.test('the description of a route neither validates a request nor leaves out members of its response', async t => {
   const app = fastify()
   t.after(() => app.close())
   const number = { type: 'integer', minimum: 5 }

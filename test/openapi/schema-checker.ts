@@ -2,8 +2,8 @@ import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import ajvFormats from 'ajv-formats'
 
 /**
- * Checks values against the schemas of an OpenAPI document, each named by its JSON Pointer; what it returns is wrong
- * with the value.
+ * Checks values against the schemas of an OpenAPI document, each named by its JSON Pointer; returns the faults of the
+ * value.
  */
 export function createSchemaChecker (document: object): (pointer: string, value: unknown) => string[] {
   const ajv = new Ajv2020({ strict: false, allErrors: true })

@@ -18,12 +18,12 @@ import {
 
 /** What batches must do, whichever FHIR server is behind the gateway: http://hl7.org/fhir/R4/http.html#transaction */
 export async function testBatches (t: Test, world: World): Promise<void> {
-  await t.test('each entry is answered in its place as the same request alone', t => testEntryOrder(t, world))
-  await t.test('what goes wrong with one entry stops no other', t => testEntryFailures(t, world))
-  await t.test('the answer shows what was written when that is wanted, and always what was read', t => testPreferReturn(t, world))
-  await t.test('an entry refers to no other one', t => testIndependentEntries(t, world))
-  await t.test('a search in a batch can be walked on', t => testPagination(t, world))
-  await t.test('a thousand entries are taken, and one more is refused', t => testMaxEntries(t, world))
+  await t.test('each entry gets the response of the same request alone, in its position', t => testEntryOrder(t, world))
+  await t.test('the failure of one entry stops no other', t => testEntryFailures(t, world))
+  await t.test('the response shows what was written when Prefer requests it, and always what was read', t => testPreferReturn(t, world))
+  await t.test('an entry cannot refer to another one', t => testIndependentEntries(t, world))
+  await t.test('a search in a batch has further pages', t => testPagination(t, world))
+  await t.test('a thousand entries are accepted, and one more is refused', t => testMaxEntries(t, world))
 }
 
 const send = ({ send }: Fhir, ...entries: unknown[]): Promise<RawResponse> =>

@@ -2,21 +2,21 @@ import type { Test } from 'tap'
 import { createFhirClient } from '../harness/fhir-server.js'
 import { parseVersionedId, assertRejected, buildPatient, storeResources, type RawResponse, type Fhir, type World } from './fixture.js'
 
-/** How content goes in and out, whichever FHIR server is behind the gateway: http://hl7.org/fhir/R4/binary.html */
+/** Reads and writes of content, whichever FHIR server is behind the gateway: http://hl7.org/fhir/R4/binary.html */
 export async function testBinary (t: Test, world: World, serverUrl: string): Promise<void> {
-  await t.test('content comes out as it went in, to whoever names no media type of FHIR', t => testRoundTrip(t, world))
-  await t.test('and as a resource to whoever names one', t => testAsResource(t, world))
-  await t.test('what was stored as a resource comes out as content, and does not run in a browser', t =>
+  await t.test('content is returned as it was sent when Accept has no media type of FHIR', t => testRoundTrip(t, world))
+  await t.test('and as a resource when it has one', t => testAsResource(t, world))
+  await t.test('content that was stored as a resource is returned as content, and does not run in a browser', t =>
     testContentOfResource(t, world)
   )
   await t.test('it is stored with the tenant\'s tag, as the resource would be', t => testStoredTag(t, world, serverUrl))
   await t.test('the security context must lead to a record of the tenant', t => testSecurityContext(t, world))
-  await t.test('content of others is not there', t => testOtherTenants(t, world))
+  await t.test('content of other tenants is not found', t => testOtherTenants(t, world))
   await t.test('content is replaced under its id and version', t => testReplace(t, world))
-  await t.test('what is no content is refused', t => testInvalidContent(t, world))
+  await t.test('invalid content is refused', t => testInvalidContent(t, world))
 }
 
-// Each byte once: what is no UTF-8 shows whether it went through a text.
+// Each byte once: invalid UTF-8 shows whether it was converted to text.
 const bytes = Buffer.from(Array.from({ length: 256 }, (_, byte) => byte))
 const png = { 'content-type': 'image/png' }
 
@@ -179,11 +179,11 @@ async function testOtherTenants (t: Test, world: World): Promise<void> {
   const [fhir, other] = [await world.fhir(), await world.fhir()]
   const foreign = getCreatedId(await other.send('POST', '/Binary', bytes, png))
   for (const accept of ['*/*', 'image/png', 'text/plain']) {
-    const [theirs, nobodys] = [
+    const [theirs, unknown] = [
       await fetchContent(world, fhir, foreign, { accept }),
       await fetchContent(world, fhir, 'nobody', { accept })
     ]
-    t.strictSame([theirs.statusCode, theirs.body], [404, nobodys.body], accept)
+    t.strictSame([theirs.statusCode, theirs.body], [404, unknown.body], accept)
     t.match(theirs.headers['content-type'], 'application/fhir+json')
   }
   assertRejected(t, await fhir.send('PUT', `/Binary/${foreign}`, bytes, png), 404, 'PUT')

@@ -24,7 +24,7 @@ const plain = {
   query: []
 }
 
-/** A datastore that has nothing and says what it was asked. */
+/** A datastore without records that records its requests. */
 function createRecordingGuard () {
   const sent: BackendRequest[] = []
   const { backend: real, guard } = createGateway('http://datastore.test/fhir')
@@ -42,7 +42,7 @@ function createRecordingGuard () {
 }
 
 // A List of a hundred thousand entries made 500 searches, for one request that counted.
-t.test('a request refers to ten thousand records, and is refused before any search when it refers to more', async t => {
+t.test('a request may refer to ten thousand records, and is refused before any search when it refers to more', async t => {
   const half = maxReferencedRecords / 2
   const buildReferencingBundle = (type: string, more: number) => ({
     path: [],
@@ -86,8 +86,8 @@ t.test('a request refers to ten thousand records, and is refused before any sear
   t.equal(sent.length, 1, 'one record is one, however often it is referred to')
 })
 
-// 400,000 references to nothing were told in 68 MB.
-t.test('of the references at fault the first hundred are told', async t => {
+// A response listed 400,000 references to nothing in 68 MB.
+t.test('of the references at fault the first hundred are listed', async t => {
   const gateway = await startGateway(t)
   const { secret } = await gateway.createKey()
   const send = createFhirSender(gateway, secret)
@@ -226,7 +226,7 @@ t.test(
   }
 )
 
-// Two hundred conditions, 2 KB of a request that counts once, kept HAPI busy for half a minute; so did 20,000 values.
+// Two hundred conditions, 2 KB of a request that counts once, occupied HAPI for half a minute; so did 20,000 values.
 t.test('a search has fifty conditions and five thousand values at most', async t => {
   const buildConditions = (length: number) => repeat(length, at => ['identifier', `${at}`] as const)
   const list = (length: number) => repeat(length, at => `a\\,${at}`).join(',')

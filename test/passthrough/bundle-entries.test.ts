@@ -8,9 +8,9 @@ import { createGateway, newTenant, system } from '../tenant-guard/guarded.js'
 import { buildBundle, buildEntry, assertRejected, buildPatient, createFhirSender } from './fixture.js'
 import { testFhirIdempotency } from './once-contract.js'
 
-// A read in a Bundle came whole although its sender had that version, and nonsense in the condition passed.
+// A read in a Bundle returned the record although its sender had that version, and an invalid condition was accepted.
 t.test(
-  'a read in a Bundle is answered with 304 where the same read alone is, and a condition that cannot be read is refused',
+  'a read in a Bundle is 304 where the same read alone is, and a condition that cannot be read is refused',
   async t => {
     const client = await createGatewayClient(await startGateway(t))
     const {
@@ -55,8 +55,8 @@ t.test(
   }
 )
 
-// The issue said where the entry is, but called everything `invalid`: a client could not tell a missing type from a
-// typing mistake.
+// The issue said where the entry is, but its code was always `invalid`: a client could not distinguish a missing type
+// from a typing mistake.
 t.test('an entry is refused with the issue code of the same request alone', async t => {
   const gateway = await startGateway(t)
   const send = createFhirSender(gateway, (await gateway.createKey()).secret)
@@ -85,7 +85,7 @@ t.test('an entry is refused with the issue code of the same request alone', asyn
 const sandbox = await startTestSandbox(t)
 await testFhirIdempotency(t, sandbox.url)
 
-await t.test('the management API refuses a key, since it does each request that it is sent', async t => {
+await t.test('the management API refuses an Idempotency-Key, since it performs each request that it gets', async t => {
   const gateway = await startGateway(t)
   const { secret } = await gateway.control.tokens.create({ role: 'operator', name: 'a test token' }, 'test')
   const response = await gateway.inject({
@@ -108,7 +108,7 @@ const plain = {
 }
 const buildReads = (length: number) => Array.from({ length }, () => buildEntry('GET', 'Patient/1'))
 
-/** A datastore with one patient of 4 MiB, which says how often it was read. */
+/** A datastore with one patient of 4 MiB, which counts its reads. */
 function createLargeStore () {
   const tenantId = newTenant()
   const patient = {
@@ -129,7 +129,7 @@ function createLargeStore () {
 // A thousand reads of a record of 16 MiB, in a Bundle of 100 KB, ended the process: all of them were held until the
 // last came.
 t.test(
-  'the entries of a batch show together as much as one answer may have, and what finds no room is not read',
+  'the entries of a batch share the maximum size of one response, and those beyond it are not read',
   async t => {
     const { count, store } = createLargeStore()
     const { body = '' } = await store.perform(parseInteraction({ ...plain, body: buildBundle('batch', ...buildReads(100)) }))
@@ -150,7 +150,7 @@ t.test(
   }
 )
 
-t.test('a write that finds no room is done, and answered without its record', async t => {
+t.test('a write beyond the maximum size of the response is done, and its entry has no record', async t => {
   const { store, patient } = createLargeStore()
   const { meta: _, ...content } = patient
   const { body = '' } = await store.perform(

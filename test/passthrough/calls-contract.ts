@@ -2,7 +2,7 @@ import type { Test } from 'tap'
 import { startWatched } from '../harness/recording-backend.js'
 import { buildBundle, buildEntry, buildObservation, openWorld, buildPatchEntry, patchType, buildPatient, storeResources, type Fhir } from './fixture.js'
 
-/** What requests of raw FHIR cost the datastore, whichever it is. */
+/** The number of requests to the datastore for each request of raw FHIR, whichever FHIR server it is. */
 export async function testBackendCalls (
   t: Test,
   { url, server }: { readonly url: string; readonly server: 'sandbox' | 'hapi' }
@@ -42,7 +42,7 @@ export async function testBackendCalls (
     await assertCalls(t, ['GET', 'GET'], 'a history', () => send('GET', `/Patient/${id}/_history`))
   })
 
-  await t.test('a search is one call, and one more for each reference that it goes over', async t => {
+  await t.test('a search is one call, and one more for each reference that it follows', async t => {
     const { send } = await join()
     const { id } = (await send('POST', '/Patient', buildPatient())).resource
     await send('POST', '/Observation', buildObservation(`Patient/${id}`))
@@ -54,7 +54,7 @@ export async function testBackendCalls (
     await assertCalls(t, [], 'a refused one', () => send('GET', '/Patient?nothing=1'))
   })
 
-  await t.test('a write is one call when what it names is known, and a patch two', async t => {
+  await t.test('a write is one call when the records it names are known, and a patch two', async t => {
     const fhir = await join()
     const { send } = fhir
     await assertCalls(t, ['POST'], 'create', () => send('POST', '/Patient', buildPatient()))
@@ -74,14 +74,14 @@ export async function testBackendCalls (
     await assertCalls(t, [], 'a refused one', () => send('PUT', `/Patient/${id}`, buildPatient({ id: 'other' })))
   })
 
-  await t.test('a delete is one look and the deed', async t => {
+  await t.test('a delete is one look-up and the delete', async t => {
     const { send } = await join()
     const { id } = (await send('POST', '/Patient', buildPatient())).resource
     await assertCalls(t, ['GET', 'DELETE'], 'delete', () => send('DELETE', `/Patient/${id}`))
     await assertCalls(t, ['GET'], 'of nothing', () => send('DELETE', '/Patient/no-such'))
   })
 
-  await t.test('a transaction is one call, and one more for each entry that needs a look', async t => {
+  await t.test('a transaction is one call, and one more for each entry that needs a look-up', async t => {
     const fhir = await join()
     const { id } = (await fhir.send('POST', '/Patient', buildPatient())).resource
     const send =

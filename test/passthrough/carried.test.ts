@@ -13,7 +13,7 @@ const genders = 'http://hl7.org/fhir/ValueSet/administrative-gender'
 const question = `/ValueSet/$expand?url=${encodeURIComponent(genders)}`
 const valueSet = { resourceType: 'ValueSet', url: genders }
 
-/** A gateway to a server of which the test decides everything. */
+/** A gateway to a scripted server. */
 async function startGatewayTo (
   t: Test,
   server: FaultyServer,
@@ -40,7 +40,7 @@ async function startValueSetServer (t: Test, ...tls: Parameters<typeof startFaul
 }
 
 t.test(
-  "nothing of the client's bytes goes to the datastore: path, query, headers and body are built anew",
+  "nothing of the client's bytes goes to the datastore: path, query, headers and body are rebuilt",
   async t => {
     const server = await startValueSetServer(t)
     const { send } = await startGatewayTo(t, server)
@@ -103,7 +103,7 @@ t.test(
   }
 )
 
-t.test('two datastores on one host are asked each with its own path and credential, also at one time', async t => {
+t.test('two datastores on one host get requests with their own path and credential each, also at one time', async t => {
   const server = await startValueSetServer(t)
   server.answerProbes()
   server.behave((response, { url }) => sendJson(200, { ...valueSet, title: url!.split('/')[1] })(response, {} as never))
@@ -134,7 +134,7 @@ t.test('two datastores on one host are asked each with its own path and credenti
   for (const { url, headers } of server.seen) t.equal(headers.authorization, `Bearer of-${url.split('/')[1]}`)
 })
 
-t.test('a long question goes as Parameters', async t => {
+t.test('a long terminology request is sent as Parameters', async t => {
   const server = await startValueSetServer(t)
   const { send } = await startGatewayTo(t, server)
   const filters = Array.from({ length: 4 }, () => `&filter=${'x'.repeat(1_900)}`).join('')
@@ -144,7 +144,7 @@ t.test('a long question goes as Parameters', async t => {
 })
 
 t.test(
-  "of the answer the client sees the resource, with the gateway's URLs, and no header of the datastore",
+  "of the response the client sees the resource, with the gateway's URLs, and no header of the datastore",
   async t => {
     const server = await startValueSetServer(t)
     const { send } = await startGatewayTo(t, server)
@@ -182,7 +182,7 @@ t.test(
   }
 )
 
-t.test('whatever else a datastore answers is told in the gateway\'s words, after one request', async t => {
+t.test("any other response of a datastore becomes an error in the gateway's words, after one request", async t => {
   const server = await startValueSetServer(t)
   const { send, logged } = await startGatewayTo(t, server)
   const buildOutcome = (code: string) => ({
@@ -266,11 +266,11 @@ t.test('whatever else a datastore answers is told in the gateway\'s words, after
   t.notMatch(JSON.stringify(logged()), 's3cret')
 })
 
-t.test('an answer that does not come in time, or does not end, is given up', async t => {
+t.test('a response that does not come in time, or does not end, is a 504', async t => {
   const server = await startValueSetServer(t)
   const { send } = await startGatewayTo(t, server, { headersTimeoutMs: 30_000, totalTimeoutMs: 3_000 })
   server.behave(() => {})
-  assertRejected(t, await send('GET', question), { status: 504, code: 'timeout' }, 'no answer')
+  assertRejected(t, await send('GET', question), { status: 504, code: 'timeout' }, 'no response')
   server.behave(response => {
     response.writeHead(200, { 'content-type': 'application/fhir+json' })
     const timer = setInterval(() => response.write(' '), 20)
@@ -281,7 +281,7 @@ t.test('an answer that does not come in time, or does not end, is given up', asy
   await waitUntil(async () => (await send('GET', question)).status === 200)
 })
 
-t.test('an answer that is too large is cut off, with what to do', async t => {
+t.test('a response that is too large is cut off and refused as too-costly', async t => {
   const server = await startValueSetServer(t)
   const { send } = await startGatewayTo(t, server)
   server.behave(response => {
@@ -290,7 +290,7 @@ t.test('an answer that is too large is cut off, with what to do', async t => {
   assertRejected(t, await send('GET', question), { status: 400, code: 'too-costly' }, 'too large')
 })
 
-t.test('a datastore that is not there is unavailable', async t => {
+t.test('an unreachable datastore is unavailable', async t => {
   const server = await startValueSetServer(t)
   const { send } = await startGatewayTo(t, server)
   await server.close()
@@ -299,7 +299,7 @@ t.test('a datastore that is not there is unavailable', async t => {
   t.equal(response.headers['retry-after'], '5')
 })
 
-t.test('a certificate that no authority vouches for is refused', async t => {
+t.test('a certificate of no trusted authority is refused', async t => {
   const certificate = new URL('../backends/self-signed.pem', import.meta.url)
   const server = await startValueSetServer(t, {
     cert: readFileSync(certificate),
@@ -312,7 +312,7 @@ t.test('a certificate that no authority vouches for is refused', async t => {
   t.equal((await trusting.send('GET', question)).status, 200)
 })
 
-t.test('a datastore without terminology says so, and what is no question is refused before', async t => {
+t.test('a datastore without terminology is reported, and an invalid request is refused before', async t => {
   const sandbox = await startTestSandbox(t)
   const world = await openWorld(t, { url: sandbox.url, server: 'sandbox' })
   const { send } = await world.fhir()

@@ -44,14 +44,14 @@ async function startGuard (t: Test) {
   return { server, perform: () => gateway.guard('tenant-a').perform(search) }
 }
 
-// HAPI brings 1,000 records along with a search and says nothing of the others: of 1,500 members the accurate total was
+// HAPI includes 1,000 records in a search and does not mention the others: of 1,500 members the accurate total was
 // 1,000.
-t.test('_has over more records than a server brings along is refused, and never cut', async t => {
+t.test('_has over more records than a server includes is refused, and never truncated', async t => {
   const { server, perform } = await startGuard(t)
   const assertTooCostly = async (behaviour: Behaviour, message: string) => {
     server.behave(behaviour)
     t.match(await catchFailure(perform()), { code: 'BAD_REQUEST', status: 400, issues: [{ code: 'too-costly' }] }, message)
-    t.equal(server.seen.length, 1, `${message}: nothing more is asked`)
+    t.equal(server.seen.length, 1, `${message}: no further request`)
   }
   await assertTooCostly(respondSearchset([group], buildMembers(1_000)), 'as many as HAPI brings along at most')
   await assertTooCostly(
@@ -71,12 +71,12 @@ t.test('_has over more records than a server brings along is refused, and never 
       ...buildRecord('Group', `g${at}`),
       member: buildMembers(size).map(({ id }) => ({ entity: { reference: `Patient/${id}` } }))
     }))
-  // Of two groups with 800 members each, 700 of them in both, HAPI brought 800 along and not 900.
+  // Of two groups with 800 members each, 700 of them in both, HAPI included 800 and not 900.
   await assertTooCostly(respondSearchset(buildGroups(800, 800), buildMembers(800)), 'more references than HAPI reads')
   t.match(
     decodeURIComponent(server.seen[0]!.url),
     /&_include=Group:member:Patient&_elements=id,meta,member$/,
-    'the references are asked for'
+    'the references are requested'
   )
   const mixed = Array.from({ length: 999 }, (_, at) => ({
     ...buildRecord('Group', `g${at}`),
@@ -109,7 +109,7 @@ t.test('of the parameters of kind reference, those that look at canonicals are n
   t.notOk(listReferenceParameters('QuestionnaireResponse').includes('questionnaire'))
   t.notOk(
     listReferenceParameters('PlanDefinition').some(name => ['definition', 'depends-on', 'composed-of'].includes(name)),
-    'in a choice, a list or beside another'
+    'in a choice, a list or next to another'
   )
   t.ok(
     ['source', 'subject', 'part-of', 'based-on'].every(name =>
@@ -124,7 +124,7 @@ t.test('of the parameters of kind reference, those that look at canonicals are n
   t.ok(listReferenceParameters('Composition').includes('patient'), 'a Reference to one type')
 })
 
-// R4 lets every operation be invoked by POST, and HAPI's client does nothing else unless it is told to.
+// R4 lets every operation be invoked by POST, which is the default of HAPI's client.
 t.test('$everything by POST is what it is by GET', async t => {
   const server = await startFaultyServer()
   t.after(() => server.close())
@@ -200,7 +200,7 @@ t.test('$everything by POST is what it is by GET', async t => {
     'which of the two counts?'
   )
   assertRejected(t, await reader.send('POST', '/Patient/$everything', buildParameters()), 405, 'of all patients')
-  t.equal(server.seen.length, 0, 'nothing was asked')
+  t.equal(server.seen.length, 0, 'no request was sent')
   t.equal((await reader.send('PUT', url, buildParameters())).headers.allow, 'GET, HEAD, POST')
 })
 

@@ -23,13 +23,13 @@ export async function testCompartments (t: Test, world: World): Promise<void> {
   await t.test('the records of a patient are found below it, and no others', t => testPatientCompartment(t, world))
   await t.test('a record is in the compartment by each of the parameters that R4 names, and once', t => testAnyParameter(t, world))
   await t.test('the records of an encounter are found below it', t => testEncounterCompartment(t, world))
-  await t.test('a compartment is searched as its type is: filters, joins, what comes along, pages, a form', t =>
+  await t.test('a compartment is searched as its type is: filters, joins, includes, pages, a form', t =>
     testCompartmentSearch(t, world)
   )
-  await t.test("the compartment of an unknown, a deleted and another's patient are alike not there", t =>
+  await t.test("the compartment of an unknown, a deleted and another tenant's patient are alike not found", t =>
     testOtherTenants(t, world)
   )
-  await t.test('what R4 has not in a compartment is not offered', t => testUnsupported(t, world))
+  await t.test('searches that R4 does not have in a compartment are not offered', t => testUnsupported(t, world))
 }
 
 const buildCondition = (more: object) => ({ resourceType: 'Condition', subject: { display: 'x' }, ...more })
@@ -173,7 +173,7 @@ async function testUnsupported (t: Test, { fhir: join }: World): Promise<void> {
   assertRejected(t, await fhir.send('GET', '/Practitioner/1/Observation'), 404, 'another compartment')
 }
 
-/** More records than can be named, in two ways: the search says what to do instead. */
+/** More records than a search can name, in two ways: the error says what to do instead. */
 export async function testTooManyRecords (t: Test, { fhir: join }: World): Promise<void> {
   const fhir = await join()
   const [ada, bo] = await storeResources(fhir, buildPatient(), buildPatient())

@@ -8,7 +8,7 @@ await t.test('compartments on the real FHIR server', async t => {
   t.setTimeout(600_000)
   const world = await openWorld(t, { url: requireRealBackend().url, server: 'hapi' })
   await testCompartments(t, world)
-  await t.test('a compartment of more records than can be named is refused with what to do', t =>
+  await t.test('a compartment of more records than a search can name is refused with what to do', t =>
     testTooManyRecords(t, world)
   )
 })

@@ -6,7 +6,7 @@ import { fhirBase, assertRejected, patchType, buildPatient, type RawResponse, ty
  * http://hl7.org/fhir/R4/http.html#ccreate
  */
 export async function testConditionals (t: Test, world: World): Promise<void> {
-  await t.test('a conditional create makes one record, and shows it to who comes later', t => testConditionalCreate(t, world))
+  await t.test('a conditional create makes one record, and returns it to later ones', t => testConditionalCreate(t, world))
   await t.test('of many equal conditional creates at once one makes a record', t => testConcurrentCreates(t, world))
   await t.test('a conditional update changes the one record, or makes one', t => testConditionalUpdate(t, world))
   await t.test('of many conditional updates at once each is done or refused, and none is lost', t =>
@@ -18,7 +18,7 @@ export async function testConditionals (t: Test, world: World): Promise<void> {
     testMultipleMatches(t, world)
   )
   await t.test('criteria of one organization mean its own records alone', t => testOwnRecords(t, world))
-  await t.test('criteria that are none, or not understood in full, are refused whatever Prefer says', t =>
+  await t.test('missing criteria, or criteria with an unknown part, are refused whatever Prefer says', t =>
     testInvalidCriteria(t, world)
   )
 }

@@ -5,9 +5,9 @@ import { startTestSandbox } from '../harness/sandbox.js'
 import { catchFailure, createGateway, newTenant } from '../tenant-guard/guarded.js'
 import { type RawResponse, buildBundle, buildEntry, assertRejected, openWorld, buildPatchEntry, patchType, buildPatient } from './fixture.js'
 
-// A patch whose test fails was 422 where a record met the criteria and 404 where none did: a search for who may not
-// read.
-t.test('a key that only writes gets one answer to writes by criteria, whatever is stored', async t => {
+// A patch whose test fails was 422 where a record met the criteria and 404 where none did: a search for a key that may
+// not read.
+t.test('a write-only key gets the same response to writes by criteria, whatever is stored', async t => {
   const sandbox = await startTestSandbox(t)
   const { fhir } = await openWorld(t, { url: sandbox.url, server: 'sandbox' })
   const all = await fhir()
@@ -49,8 +49,9 @@ t.test('a key that only writes gets one answer to writes by criteria, whatever i
   )
 })
 
-// An empty patch was answered with the whole record, and a test in a patch told whether a value is the stored one.
-t.test('a key that only writes changes records without seeing them', async t => {
+// The response to an empty patch was the whole record, and a test in a patch disclosed whether a value is the stored
+// one.
+t.test('a write-only key changes records without seeing them', async t => {
   const sandbox = await startTestSandbox(t)
   const { fhir } = await openWorld(t, { url: sandbox.url, server: 'sandbox' })
   const all = await fhir()
@@ -133,7 +134,7 @@ const buildIdentifiedPatient = (value: string) => ({ resourceType: type, identif
 const buildCriteria = (value: string) => ({ type, parameters: [['identifier', `urn:mrn|${value}`]] }) as const
 const buildDelete = (value: string) => ({ kind: 'conditional-delete', type, criteria: buildCriteria(value) }) as const
 
-// Who kept account of a deletion by criteria learnt of no record, so that nobody could say which one was gone.
+// The audit log of a deletion by criteria named no record, so that the operator could not say which one was gone.
 t.test('an access by criteria names the record that they led to, whether it was done or not', async t => {
   const accesses: Access[] = []
   const store = createGateway(sandbox.url).guard(newTenant(), { onAccess: access => { accesses.push(access) } })

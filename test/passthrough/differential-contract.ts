@@ -4,8 +4,8 @@ import { isElement } from '../../src/mappings/core/path.js'
 import { buildBundle, buildEntry, patchType, type RawResponse, type Fhir, type World } from './fixture.js'
 
 /**
- * The same generated requests go to a gateway before the sandbox and to one before HAPI: both answer the same, and what
- * is stored afterwards is the same. References within Bundles lead to the entry that is meant, or are refused.
+ * The same generated requests go to a gateway before the sandbox and to one before HAPI: responses and stored records
+ * are the same. References within Bundles lead to the entry that is meant, or are refused.
  */
 export async function testDifferences (
   t: Test,
@@ -112,7 +112,7 @@ const step: Arbitrary<Step> = fc.record({
 
 interface Slot { readonly type: string, readonly id: string }
 
-/** What was answered, without what the two servers may choose. */
+/** A response, and as `shown` without what the two servers may choose. */
 interface Outcome { readonly shown: unknown, readonly result: RawResponse, readonly sent: unknown }
 
 class Client {
@@ -130,7 +130,7 @@ class Client {
     return { result, sent: body, shown: { status: result.status, body: this.#normalize(result.resource) } }
   }
 
-  /** All records that were made, as they are now. */
+  /** The current versions of all records that were made. */
   async readRecords (): Promise<unknown> {
     const responses: unknown[] = []
     for (const { type, id } of this.#slots) {

@@ -6,7 +6,7 @@ import { openWorld } from './fixture.js'
 
 // The whole file, which the runner would else end after two minutes.
 t.setTimeout(3_600_000)
-await t.test('the sandbox answers as HAPI does, and stores the same', async t =>
+await t.test('the sandbox responds as HAPI does, and stores the same', async t =>
   testDifferences(
     t,
     {

@@ -4,10 +4,10 @@ import type { Scope } from '../../src/keys/caller.js'
 import { unlimitedPlans } from '../harness/client.js'
 import { startGateway, type TestGateway } from '../harness/gateway.js'
 
-/** Where clients of these tests find raw FHIR: what the gateway believes its address to be. */
+/** The base URL of raw FHIR for clients of these tests, which the gateway has as its own. */
 export const fhirBase = 'https://gateway.test/v1/fhir'
 
-/** An answer of raw FHIR, its numbers with their own text. */
+/** A response of raw FHIR, its numbers with their own text. */
 export interface RawResponse {
   readonly status: number
   readonly headers: Readonly<Record<string, string | undefined>>
@@ -16,7 +16,7 @@ export interface RawResponse {
   readonly resource: any
 }
 
-/** One application with its key; a body that is text goes as it is. */
+/** One application with its key; a text body is sent unchanged. */
 export interface Fhir {
   readonly tenantId: string
   readonly secret: string
@@ -56,7 +56,7 @@ export async function openWorld (
   }
 }
 
-/** What sends the requests of one key. */
+/** A client that sends the requests of one key. */
 export function createFhirSender (gateway: Pick<TestGateway, 'inject'>, secret: string): Fhir['send'] {
   return async (method, path, body, headers = {}) => {
     const response = await gateway.inject({
@@ -143,7 +143,7 @@ export async function storeResources (
 /** `1` of `…/Patient/1/_history/2`. */
 export const parseVersionedId = (location: string): string => /\/([^/]+)\/_history\/[^/]+$/.exec(location)![1]!
 
-/** The records of a Bundle as `Type/id`, those that came along with an `+` before. */
+/** The records of a Bundle as `Type/id`, included ones with a `+` before. */
 export const listRecords = ({ resource }: RawResponse): string[] =>
   (resource.entry ?? []).map(
     (item: any) => `${item.search?.mode === 'include' ? '+' : ''}${item.resource.resourceType}/${item.resource.id}`
@@ -164,8 +164,7 @@ export async function fetchPages ({ send }: Fhir, path: string): Promise<RawResp
 }
 
 /**
- * An answer that refuses, in the words of FHIR: the status, an OperationOutcome with this issue, and nothing of the
- * envelope.
+ * Asserts an error response of raw FHIR: the status, an OperationOutcome with this issue, and nothing of the envelope.
  */
 export function assertRejected (
   t: Test,

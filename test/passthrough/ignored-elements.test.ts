@@ -4,7 +4,7 @@ import { buildObservation, openWorld, buildPatient, storeResources } from './fix
 
 const listMembers = (resource: object) => Object.keys(resource).sort()
 
-t.test('a record read with _elements is short on a server that ignores them, and says so', async t => {
+t.test('a record read with _elements is reduced and tagged SUBSETTED on a server that ignores them', async t => {
   const { url } = await startTestSandbox(t, { ignoredParameters: ['_elements'] })
   const fhir = await (await openWorld(t, { url, server: 'sandbox' })).fhir()
   const [id] = await storeResources(fhir, buildPatient({ gender: 'female', birthDate: '1990' }))
@@ -23,7 +23,7 @@ t.test('a record read with _elements is short on a server that ignores them, and
   )
 })
 
-t.test('each page of a search with _elements has short matches, and included records whole', async t => {
+t.test('each page of a search with _elements has reduced matches, and included records whole', async t => {
   const { url } = await startTestSandbox(t, { ignoredParameters: ['_elements'] })
   const fhir = await (await openWorld(t, { url, server: 'sandbox' })).fhir()
   const [id] = await storeResources(fhir, buildPatient({ gender: 'female', birthDate: '1990' }))

@@ -18,20 +18,20 @@ import {
  */
 export async function testJoins (t: Test, world: World): Promise<void> {
   await t.test('a chain finds what refers to records that meet a condition: none, one or many', t => testChains(t, world))
-  await t.test('_has finds what is referred to by records that meet a condition: none, one or many', t =>
+  await t.test('_has finds what records that meet a condition refer to: none, one or many', t =>
     testReverseChains(t, world)
   )
   await t.test('joins and conditions hold together', t => testCombinedJoins(t, world))
-  await t.test('a join that leads over too many records is refused, and never cut', t => testJoinLimits(t, world))
-  await t.test('a join that is not understood is refused', t => testInvalidJoins(t, world))
-  await t.test('what a match refers to comes along once, and what refers to it', t => testIncludes(t, world))
+  await t.test('a join over too many records is refused, and never truncated', t => testJoinLimits(t, world))
+  await t.test('an invalid join is refused', t => testInvalidJoins(t, world))
+  await t.test('records that a match refers to, or that refer to it, are included once', t => testIncludes(t, world))
   await t.test(
-    'what comes along brings along more with :iterate',
+    'included records include more with :iterate',
     { skip: world.server === 'sandbox' && 'the sandbox follows no :iterate' },
     t => testIterativeIncludes(t, world)
   )
-  await t.test('a page holds as many matches as were wanted, however many come along', t => testIncludePages(t, world))
-  await t.test('an include that is not understood is refused', t => testInvalidIncludes(t, world))
+  await t.test('a page has as many matches as requested, however many records are included', t => testIncludePages(t, world))
+  await t.test('an invalid include is refused', t => testInvalidIncludes(t, world))
 }
 
 interface Ward { readonly fhir: Fhir, readonly [name: string]: any }
@@ -75,7 +75,7 @@ const assertFinds = async (t: Test, { fhir }: Ward, rows: ReadonlyArray<readonly
     t.equal(
       decodeURIComponent(findLink(response, 'self')!),
       `${fhirBase}/${query}`,
-      'the link says what was asked, not what was made of it'
+      'the link has the request, not the rewritten search'
     )
   }
 }
@@ -317,7 +317,7 @@ async function testInvalidIncludes (t: Test, { fhir: join }: World): Promise<voi
   ]) {
     assertRejected(t, await send('GET', `/Observation?_include=${value}`), 400, value)
   }
-  // A refusal says what to send in place of it.
+  // An error says what to send instead.
   for (const [query, diagnostics] of [
     ['Patient?_include=DiagnosticReport:Observation', /expected Patient:parameter, since Patient is searched/],
     ['DiagnosticReport?_include=DiagnosticReport:Observation', /expected a reference search parameter: DiagnosticReport:result;/],

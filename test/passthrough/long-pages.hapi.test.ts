@@ -13,7 +13,7 @@ const getNote = ({ resource }: any = {}) => resource?.issue[0].diagnostics
 const findNextUrl = ({ link }: any): string =>
   /Observation\?.*/.exec(link.find(({ relation }: any) => relation === 'next').url)![0]
 
-// HAPI reads a thousand references at most for what comes along with a page. Two performers each made it 1,020 here.
+// HAPI reads a thousand references at most for the includes of a page. Two performers each made it 1,020 here.
 t.test('a page says that records may be missing from what it includes, and only then', async t => {
   const gateway = await startGateway(t, { fhirUrl: url })
   const client = await createGatewayClient(gateway)
@@ -62,7 +62,7 @@ t.test('a page says that records may be missing from what it includes, and only 
   t.equal(complete.note, undefined)
   t.equal((await search(findNextUrl(complete.body))).note, undefined)
 
-  // What came back leaves less room for what is followed; those that came along are followed last.
+  // Reverse includes leave less room for includes, which are followed last.
   const back = `Patient?_id=${patient}&_revinclude=Observation:subject`
   t.equal((await search(`${back}&_include=Patient:general-practitioner`)).note, undefined)
   t.match(

@@ -19,7 +19,7 @@ import {
 const added = [{ op: 'add', path: '/identifier/-', value: { system: 'http://ward', value: '1' } }]
 const withIdentifier = buildPatient({ identifier: [{ value: '0' }] })
 
-/** What an Idempotency-Key promises in raw FHIR, whichever FHIR server is behind the gateway. */
+/** The guarantees of an Idempotency-Key in raw FHIR, whichever FHIR server is behind the gateway. */
 export async function testFhirIdempotency (t: Test, fhirUrl: string): Promise<void> {
   const backend = await startWatched(fhirUrl)
   t.after(() => backend.close())
@@ -42,7 +42,7 @@ export async function testFhirIdempotency (t: Test, fhirUrl: string): Promise<vo
   }: RawResponse) => [status, headers.etag, headers.location, headers['content-location'], printJson({ ...content, meta })]
 
   await t.test(
-    'a create with a key is made once; sent again it gets the first answer, whatever became of the record since',
+    'a create with a key is done once; sent again it gets the first response, whatever became of the record since',
     async t => {
       const own = await join()
       const key = randomUUID()
@@ -76,7 +76,7 @@ export async function testFhirIdempotency (t: Test, fhirUrl: string): Promise<vo
     }
   )
 
-  await t.test('a patch with a key is made once, also one that would do more each time', async t => {
+  await t.test('a patch with a key is done once, also one that would do more each time', async t => {
     const own = await join()
     const key = randomUUID()
     const id = parseVersionedId((await own.send('POST', '/Patient', withIdentifier)).headers.location!)
@@ -96,7 +96,7 @@ export async function testFhirIdempotency (t: Test, fhirUrl: string): Promise<vo
   })
 
   await t.test(
-    'a write whose answer was lost is found by the next try, and what was never stored is stored then',
+    'a write whose response was lost is found by the next try, and one that was never stored is stored then',
     async t => {
       for (const what of ['answer', 'request'] as const) {
         const own = await join()
@@ -132,7 +132,7 @@ export async function testFhirIdempotency (t: Test, fhirUrl: string): Promise<vo
     }
   )
 
-  await t.test('of many creates that come at once with one key one is performed', async t => {
+  await t.test('of many concurrent creates with one key one is performed', async t => {
     const own = await join()
     const responses = await Promise.all(
       Array.from({ length: 10 }, () => own.send('POST', '/Patient', buildPatient(), withKey('one')))

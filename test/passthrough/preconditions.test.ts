@@ -25,7 +25,7 @@ const buildUpdate = (family: string): ConditionalUpdate => ({
   criteria
 })
 
-/** A tenant's store, to whose datastore others write just before a request of this kind comes there. */
+/** A tenant's store, to whose datastore another writer writes just before a request of this kind reaches it. */
 function createDisturbedStore (
   isHit: (request: BackendRequest) => boolean,
   others: ReadonlyArray<(tenantId: string) => Promise<unknown>>
@@ -66,7 +66,8 @@ const storePatient = (family: string) => (tenantId: string) =>
 const updatePatient = (family: string) => (tenantId: string) =>
   anotherGateway.guard(tenantId).perform(buildUpdate(family))
 
-// The record that another request had made in the meantime was shown with 200, and what this one sent was gone.
+// The record that another request had created in the meantime was returned with 200, and this request's content was
+// lost.
 t.test('a conditional update for which another request makes the record in the meantime changes that one', async t => {
   const { store, accesses, listFamilies } = createDisturbedStore(isCreate, [storePatient('Other')])
   const response = await store.perform(buildUpdate('Own'))
@@ -77,7 +78,7 @@ t.test('a conditional update for which another request makes the record in the m
   ])
 })
 
-t.test('when that one is changed before, it is looked for again', async t => {
+t.test('when that record is changed before, it is searched again', async t => {
   const { store, listFamilies } = createDisturbedStore(
     request => isCreate(request) || isUpdate(request),
     [storePatient('Other'), updatePatient('Third')]
@@ -89,7 +90,7 @@ t.test('when that one is changed before, it is looked for again', async t => {
   t.strictSame(await listFamilies(), ['Own'])
 })
 
-t.test('a transaction in which that happens is a conflict, and tells what was done', async t => {
+t.test('a transaction in which that happens is a conflict, and reports what was done', async t => {
   const { store, accesses, listFamilies } = createDisturbedStore(({ path }) => path === '', [storePatient('Other')])
   const made = { resourceType: 'Patient', name: [{ family: 'Made' }] }
   const failure = await catchFailure(
@@ -125,7 +126,7 @@ t.test('a transaction with two updates by the same criteria is refused, since on
   t.strictSame(await listFamilies(), [])
 })
 
-// If-Match was passed over where the record was named by criteria, so that a version nobody had seen was deleted.
+// If-Match was ignored where criteria named the record, so that a version that no client had seen was deleted.
 t.test('a conditional delete of another version than If-Match names is not made', async t => {
   const sandbox = await startTestSandbox(t)
   const { send } = await (await openWorld(t, { url: sandbox.url, server: 'sandbox' })).fhir()
@@ -150,8 +151,8 @@ t.test('a conditional delete of another version than If-Match names is not made'
   t.equal((await send('DELETE', path)).status, 204, 'without a version that is no failure')
 })
 
-// If-None-Match was looked at in reads alone, so that a PUT that was to be made only where nothing is replaced what was
-// there.
+// If-None-Match was checked in reads alone, so that a PUT that was to be done only where nothing is replaced the
+// record.
 t.test('a write with a condition that only reads have is refused and not made', async t => {
   const sandbox = await startTestSandbox(t)
   const world = await openWorld(t, { url: sandbox.url, server: 'sandbox' })
@@ -204,7 +205,7 @@ t.test('a write with a condition that only reads have is refused and not made', 
   )
 })
 
-// A client reads again and repeats its write after a conflict, which helps where a version has changed, and never here.
+// After a conflict a client reads again and repeats its write, which helps where a version has changed, and never here.
 t.test('criteria that several records match are refused with R4\'s code for it, and not as a conflict', async t => {
   const sandbox = await startSandbox({ file: ':memory:', now: () => new Date() })
   t.after(() => sandbox.close())

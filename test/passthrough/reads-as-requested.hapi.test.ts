@@ -18,7 +18,7 @@ import {
   storeResources
 } from './fixture.js'
 
-// HAPI applies _elements to the Bundle that it answers with, so that nothing told what it was.
+// HAPI applies _elements to the searchset Bundle as well, so that its type was missing.
 t.test('stored Bundles are found, changed and referred to like any other record', async t => {
   const { url } = requireRealBackend()
   const gateway = await startGateway(t, { fhirUrl: url })
@@ -50,7 +50,7 @@ t.test('stored Bundles are found, changed and referred to like any other record'
 })
 
 // DocumentReference?relationship= and the coordinates of a MolecularSequence were stated, and HAPI refused them.
-t.test('each composite search parameter of the CapabilityStatement is answered', async t => {
+t.test('each composite search parameter of the CapabilityStatement is supported', async t => {
   const fhir = await (await openWorld(t, { url: requireRealBackend().url, server: 'hapi' })).fhir()
   const { resource: { rest: [{ resource }] } } = await fhir.send('GET', '/metadata')
   const stated = resource.flatMap(({ type, searchParam = [] }: any) =>
@@ -63,9 +63,9 @@ t.test('each composite search parameter of the CapabilityStatement is answered',
   }
 })
 
-// HAPI passes over _since, start and end, and shows what the records of the types in _type refer to.
+// HAPI ignores _since, start and end, and returns the records to which those of the types in _type refer.
 t.test(
-  '$everything returns the types and times that were asked for, and refuses dates of care that the server ignores',
+  '$everything returns the requested types and times, and refuses dates of care, which the server ignores',
   async t => {
     const fhir = await (await openWorld(t, { url: requireRealBackend().url, server: 'hapi' })).fhir()
     const [id] = await storeResources(fhir, buildPatient())
@@ -94,8 +94,8 @@ t.test(
   }
 )
 
-// A client that keeps the link to ask again got all versions, and all that is about the patient, instead.
-t.test('the link of a history or of $everything to itself has what was asked', async t => {
+// A client that repeated a request by its self link got all versions, and all that is about the patient, instead.
+t.test('the self link of a history or of $everything has the requested parameters', async t => {
   const world = await openWorld(t, { url: requireRealBackend().url, server: 'hapi' })
   const fhir = await world.fhir()
   const [id] = await storeResources(fhir, buildPatient())
@@ -156,8 +156,8 @@ t.test('_summary=text has the mandatory elements, on a read as in a search', asy
   }
 })
 
-// HAPI answers with 500 over a version that is no number it can count to, and the gateway made 502 of it.
-t.test('a version that the server could never give is just another version', async t => {
+// HAPI responds with 500 to a version that is no number in its range, and the gateway made 502 of it.
+t.test('a version that the server could never assign is an unknown version', async t => {
   const { send } = await (await openWorld(t, { url: requireRealBackend().url, server: 'hapi' })).fhir()
   const { id } = (await send('POST', '/Patient', buildPatient({ identifier: [{ system: 'urn:version', value: '1' }] })))
     .resource
@@ -194,8 +194,8 @@ t.test('a version that the server could never give is just another version', asy
   }
 })
 
-// HAPI took ge2024 for what reaches the end of 2024, and le2024 for what begins with it.
-t.test('a search from or until a year or month finds what is within it', async t => {
+// HAPI took ge2024 for dates that reach the end of 2024, and le2024 for dates that begin with it.
+t.test('a search from or until a year or month finds the records within it', async t => {
   const fhir = await (await openWorld(t, { url: requireRealBackend().url, server: 'hapi' })).fhir()
   const days = ['2023-12-31', '2024-01-01', '2024-02-29', '2024-06-15', '2024-12-31', '2025-01-01']
   await storeResources(fhir, ...days.map(birthDate => buildPatient({ birthDate })))

@@ -6,15 +6,15 @@ import { fhirBase, assertRejected, findLink, listRecords, buildObservation, fetc
  */
 export async function testReads (t: Test, world: World): Promise<void> {
   await t.test('a record is read as it was stored, with its version and time', t => testRead(t, world))
-  await t.test('HEAD answers as GET without the body', t => testHead(t, world))
-  await t.test('who has the version already gets 304 and no body', t => testNotModified(t, world))
+  await t.test('HEAD responds as GET without the body', t => testHead(t, world))
+  await t.test('a client that has the version already gets 304 and no body', t => testNotModified(t, world))
   await t.test('each version is read, and no other', t => testVersionRead(t, world))
   await t.test(
-    'the history shows every version, newest first, and the deletion of a record takes its history away',
+    'the history shows every version, newest first, and is gone once the record is deleted',
     t => testHistory(t, world)
   )
-  await t.test('a history is walked page by page', t => testHistoryPages(t, world))
-  await t.test('parts of a record are read by name', t => testElements(t, world))
+  await t.test('a history is read page by page', t => testHistoryPages(t, world))
+  await t.test('elements of a record are read by name', t => testElements(t, world))
   await t.test(
     'a summary of a record is read',
     { skip: world.server === 'sandbox' && 'a summary of the sandbox is the whole record' },

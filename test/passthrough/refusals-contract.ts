@@ -14,18 +14,18 @@ import {
   type World
 } from './fixture.js'
 
-/** What raw FHIR refuses, and how: always with an OperationOutcome, whoever in the gateway refuses. */
+/** What raw FHIR refuses, and how: always with an OperationOutcome, whichever part of the gateway refuses. */
 export async function testRejections (t: Test, world: World): Promise<void> {
-  await t.test('a method that a path does not have is refused with those it has', t => testMethods(t, world))
-  await t.test('what is no path of FHIR is not found', t => testPaths(t, world))
+  await t.test('a method that a path does not support is 405 with those that it supports', t => testMethods(t, world))
+  await t.test('a path that FHIR does not have is not found', t => testPaths(t, world))
   await t.test('only JSON is read', t => testContentTypes(t, world))
-  await t.test('only JSON is answered, and who wants that gets it however they say so', t => testAccept(t, world))
-  await t.test('a key does what its scopes say, by what a request does and not by its method', t => testScopes(t, world))
-  await t.test('a request without a good key is refused', t => testKeys(t, world))
-  await t.test('a request beyond the limit of a minute is refused', t => testRateLimit(t))
-  await t.test('a body beyond the limit is refused', t => testBodyLimit(t))
-  await t.test('a datastore that is down is told of, and of nothing else', t => testBackendDown(t))
-  await t.test('what the framework or the parser refuses is refused in the words of FHIR', t => testMalformedRequests(t, world))
+  await t.test('only JSON is returned, however a client requests it', t => testAccept(t, world))
+  await t.test('a key is authorized by its scopes and the interaction of a request, not by its method', t => testScopes(t, world))
+  await t.test('a request without a valid key is refused', t => testKeys(t, world))
+  await t.test('a request beyond the limit per minute is refused', t => testRateLimit(t))
+  await t.test('a body beyond the maximum size is refused', t => testBodyLimit(t))
+  await t.test('a datastore that is down is reported, without its details', t => testBackendDown(t))
+  await t.test('errors of the framework and the parser are OperationOutcomes', t => testMalformedRequests(t, world))
 }
 
 async function testMethods (t: Test, { fhir: join }: World): Promise<void> {
@@ -45,7 +45,7 @@ async function testMethods (t: Test, { fhir: join }: World): Promise<void> {
     for (const method of methods) {
       const response = await send(method, path)
       assertRejected(t, response, { status: 405, code: 'not-supported' }, `${method} ${path}`)
-      // Other helpers of the gateway may offer more there; what is refused is never among it.
+      // Other helpers of the gateway may offer more there; the refused method is never among it.
       for (const offered of allow.split(', ')) {
         t.ok(response.headers.allow!.split(', ').includes(offered), `${path} has ${offered}`)
       }
@@ -157,7 +157,7 @@ async function testAccept (t: Test, { fhir: join }: World): Promise<void> {
   for (const format of ['xml', 'ttl', 'application/fhir%2Bxml', 'html', '']) {
     assertRejected(t, await send('GET', `${path}?_format=${format}`), 406, format)
   }
-  assertRejected(t, await send('GET', '/Patient?_format=json&_format=xml'), 406, 'two wishes')
+  assertRejected(t, await send('GET', '/Patient?_format=json&_format=xml'), 406, 'two formats')
   for (const accept of [
     '*/*',
     'application/*',

@@ -21,7 +21,7 @@ import {
   storeResources
 } from './fixture.js'
 
-// A long search got a cursor of more characters than any value of a query might have: its second page was refused.
+// A long search got a cursor that was longer than the maximum of a query's values: its second page was refused.
 t.test('the next page of a long search is found', async t => {
   const client = await createGatewayClient(await startGateway(t))
   const system = 'http://example.org/numbers-of-a-registry'
@@ -59,8 +59,8 @@ t.test('the next page of a long search is found', async t => {
   })
 })
 
-// A link to the next page that held a long search became a cursor which was then refused as expired: the rest of the
-// result was lost.
+// A link to the next page with a long search became a cursor which was then refused as expired: the rest of the result
+// was lost.
 t.test('a first page never leads to a second one that is refused', async t => {
   const sandbox = await startTestSandbox(t)
   const fhir = await (await openWorld(t, { url: sandbox.url, server: 'sandbox' })).fhir()
@@ -78,9 +78,9 @@ t.test('a first page never leads to a second one that is refused', async t => {
 
 const organization = { resourceType: 'Organization', name: 'Ward' }
 
-// Only the search's own parameters were read with the address of this gateway; a condition behind a reference found
-// nothing, in silence.
-t.test('the condition of a chain or _has may name a record by its address', async t => {
+// Only the search's own parameters were parsed for URLs of this gateway; a condition behind a reference found nothing,
+// silently.
+t.test('the condition of a chain or _has may name a record by its URL', async t => {
   const sandbox = await startTestSandbox(t)
   const fhir = await (await openWorld(t, { url: sandbox.url, server: 'sandbox' })).fhir()
   const [ward] = await storeResources(fhir, organization)
@@ -112,7 +112,7 @@ t.test('the condition of a chain or _has may name a record by its address', asyn
   )
 })
 
-t.test('where a record\'s address would mean another thing for each type, one has to be named', async t => {
+t.test("where a record's URL would mean another thing for each type, a type is required", async t => {
   const read = (name: string) =>
     readFhirSearch('ImagingStudy', { query: [[name, `${fhirBase}/Practitioner/1`]], isLenient: false, fhirBase })
   t.throws(
@@ -126,7 +126,7 @@ t.test('where a record\'s address would mean another thing for each type, one ha
 })
 
 // HAPI takes birthdate:not for birthdate, so the one person born on that day would have been deleted.
-t.test('a modifier that a search parameter does not have is refused before anything is asked or changed', async t => {
+t.test('a modifier that a search parameter does not have is refused before any request to the datastore', async t => {
   const server = await startFaultyServer()
   t.after(() => server.close())
   server.answerProbes()
@@ -211,7 +211,7 @@ t.test('a modifier that a search parameter does not have is refused before anyth
     { status: 400, diagnostics: /:missing takes true or false/ },
     'HAPI takes any value but true for false'
   )
-  t.equal(server.seen.length, 0, 'nothing was asked')
+  t.equal(server.seen.length, 0, 'no request was sent')
   t.equal(
     (await send('GET', '/Patient?birthdate:missing=true&family:exact=Byron&gender:not=male&organization:missing=false'))
       .status,

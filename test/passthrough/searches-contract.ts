@@ -17,18 +17,18 @@ import {
  * What searches of raw FHIR must do, whichever FHIR server is behind the gateway: http://hl7.org/fhir/R4/search.html
  */
 export async function testSearches (t: Test, world: World): Promise<void> {
-  await t.test('a search finds what meets all its conditions, and says how it was understood', t => testSearch(t, world))
-  await t.test('a search by POST is the same search, with what stands in its URL', t => testSearchByPost(t, world))
-  await t.test('a parameter that is not understood is refused, or left out where the client wants that', t =>
+  await t.test('a search finds the records that meet all its conditions, and its self link says how it was understood', t => testSearch(t, world))
+  await t.test('a search by POST is the same search, with the parameters of its URL', t => testSearchByPost(t, world))
+  await t.test('an unknown parameter is refused, or ignored where Prefer allows that', t =>
     testUnknownParameters(t, world)
   )
-  await t.test('a walk by the next links meets every record once, and its pages are as large as wanted', t =>
+  await t.test('the next links reach every record once, and pages have the requested size', t =>
     testPagination(t, world)
   )
-  await t.test('a cursor goes alone, or with a page size that clients add to each link, and serves its own search', t => testCursors(t, world))
-  await t.test('the number of matches comes without any of them', t => testCounts(t, world))
+  await t.test('a cursor is sent alone, or with a page size that clients add to each link, and is valid for its own search', t => testCursors(t, world))
+  await t.test('the number of matches is returned without any of them', t => testCounts(t, world))
   await t.test('a page is never larger than a thousand, and a count is a whole number', t => testCountLimits(t, world))
-  await t.test('records are sorted, and their parts chosen', t => testResultParameters(t, world))
+  await t.test('records are sorted, and their elements selected', t => testResultParameters(t, world))
   await t.test(
     'summaries of matches are shown',
     { skip: world.server === 'sandbox' && 'the sandbox has no summaries but the count' },
@@ -37,7 +37,7 @@ export async function testSearches (t: Test, world: World): Promise<void> {
   await t.test('a record is found at once after its change, though the same search was made before', t =>
     testFreshResults(t, world)
   )
-  await t.test('a long search is as good as a short one', t => testLongSearches(t, world))
+  await t.test('a long search works as a short one', t => testLongSearches(t, world))
 }
 
 async function testSearch (t: Test, { fhir: join }: World): Promise<void> {
@@ -238,7 +238,7 @@ async function testPagination (t: Test, { fhir: join }: World): Promise<void> {
       query.includes('_sort') ? expected.toReversed() : expected.toSorted(),
       `${query}: nothing lost or doubled`
     )
-    // A server need not count unless it is asked to.
+    // A server need not count unless _total is sent.
     const totals = query.includes('_total') ? [records] : [records, undefined]
     t.ok(
       pages.every(({ resource }) => totals.includes(resource.total)),

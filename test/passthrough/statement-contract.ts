@@ -16,8 +16,8 @@ interface Stated {
 const tried = ['Patient', 'Observation', 'ServiceRequest', 'Binary', 'ValueSet', 'Subscription']
 
 /**
- * What the CapabilityStatement of raw FHIR says is what the gateway does. `searches` are types whose search parameters
- * the server knows.
+ * The CapabilityStatement of raw FHIR matches what the gateway does. `searches` are types whose search parameters the
+ * server knows.
  */
 export async function testStatement (
   t: Test,
@@ -31,7 +31,7 @@ export async function testStatement (
   } = (await client.send('GET', 'fhir/metadata')).body
   const findStated = (type: string): Stated => resource.find((stated: Stated) => stated.type === type) ?? { type }
 
-  await t.test('an interaction is answered when the statement has it, and 405 when it has not', async t => {
+  await t.test('an interaction is available when the statement has it, and 405 when it has not', async t => {
     for (const type of tried) await tryInteractions(t, client, findStated(type))
     for (const code of ['batch', 'transaction']) {
       const { status } = await client.send('POST', 'fhir', { resourceType: 'Bundle', type: code }, fhir)
@@ -42,7 +42,7 @@ export async function testStatement (
       )
     }
   })
-  await t.test('each search parameter that it names is taken', async t => {
+  await t.test('each stated search parameter is supported', async t => {
     for (const type of searches) {
       for (const { name, type: kind } of [...findStated(type).searchParam!, ...ofAll]) {
         const { status, text } = await client.send(
@@ -53,7 +53,7 @@ export async function testStatement (
       }
     }
   })
-  await t.test('what it says may come along may come along', async t => {
+  await t.test('each stated include is supported', async t => {
     for (const type of searches) {
       const { searchInclude = [], searchRevInclude = [] } = findStated(type)
       const requested = [
@@ -110,7 +110,7 @@ async function tryInteractions (
       `${code} ${type}: ${status}`
     )
   }
-  // Where a datastore has it not, that is known only once the patient is found.
+  // Where a datastore lacks it, that is known only once the patient is found.
   const { status: everything } = await client.send('GET', `${path}/x/$everything`)
   t.ok(everything !== 405 || !operation.some(({ name }) => name === 'everything'), `$everything ${type}: ${everything}`)
   for (const name of ['meta', 'graphql', 'diff', 'expunge']) {

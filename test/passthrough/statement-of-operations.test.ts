@@ -19,7 +19,7 @@ t.test('an operation that the datastore lacks is not stated, and 501 says so', a
   t.match(await client.send('GET', 'fhir/Patient/none/$everything'), { status: 404 })
 })
 
-t.test('a search shows the same of each record as a read, whatever summary is asked for', async t => {
+t.test('a search shows the same of each record as a read, whatever summary is requested', async t => {
   const client = await createGatewayClient(await startGateway(t))
   const text = { status: 'generated', div: '<div xmlns="http://www.w3.org/1999/xhtml">Ada</div>' }
   const {
@@ -55,7 +55,7 @@ t.test('a search shows the same of each record as a read, whatever summary is as
 
 // The CapabilityStatement named $export, and not $import.
 
-t.test('$import is stated where there is a host from which it may fetch, and there alone', async t => {
+t.test('$import is stated only where there is a host from which it may fetch', async t => {
   for (const importHosts of [[], ['files.example.org']]) {
     const gateway = await startGateway(t, { config: { bulk: { importHosts } } })
     const client = await createGatewayClient(gateway)

@@ -8,7 +8,7 @@ import { testStatement } from './statement-contract.js'
 
 t.test('the CapabilityStatement is true on the sandbox', t => testStatement(t, {}, ['Patient', 'Encounter']))
 
-t.test('a client finds the statement without a key, in the one form that there is', async t => {
+t.test('a client gets the statement without a key, in the only format', async t => {
   const { inject } = await startGateway(t)
   const url = '/v1/fhir/metadata'
   const response = await inject(url)
@@ -38,7 +38,7 @@ t.test('a client finds the statement without a key, in the one form that there i
   )
 })
 
-t.test('the statement, which is large, is sent compressed, and not at all to who has it', async t => {
+t.test('the statement, which is large, is sent compressed, and is 304 for a client that has it', async t => {
   const { inject } = await startGateway(t)
   for (const [url, headers] of [
     ['/v1/fhir/metadata', {}],
@@ -78,7 +78,7 @@ const unanswered = [
 ]
 
 t.test(
-  'every type that a tenant can have is stated with what is done about versions and references, and no shared type with a record',
+  'every type of a tenant is stated with versioning, conditional requests and references, and no shared type with interactions',
   async t => {
     const { inject } = await startGateway(t)
     const {
@@ -124,7 +124,7 @@ t.test(
   }
 )
 
-t.test('the guard takes every search parameter that is stated', async t => {
+t.test('the guard accepts every stated search parameter', async t => {
   const { inject } = await startGateway(t)
   const { rest: [{ resource, searchParam: ofAll }] } = (await inject('/v1/fhir/metadata')).json()
   const tenant = { system: 'urn:clinigate:tenant', id: 't' }
@@ -142,7 +142,7 @@ t.test('the guard takes every search parameter that is stated', async t => {
   t.strictSame(stated.filter(([type, name]) => !isTaken(type, name)), [])
 })
 
-t.test('a question for another statement is not answered with this one', async t => {
+t.test('a request for another kind of statement is refused', async t => {
   const { inject } = await startGateway(t)
   t.match(
     [

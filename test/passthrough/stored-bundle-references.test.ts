@@ -10,7 +10,7 @@ const buildReferencing = (reference: string, more: object = {}) => ({ resourceTy
 const collectPaths = (...entry: object[]) => collectReferences({ resourceType: 'Bundle', entry }, []).map(({ path }) => path)
 const subjectPath = (at: number) => `Bundle.entry[${at}].resource.subject`
 
-// What a document says of its own entries was looked for among the records of the server, so no document could be
+// References of a document to its own entries were looked up among the records of the server, so no document could be
 // stored.
 t.test('a reference is internal only where it leads to something of the same resource or Bundle', async t => {
   const holder = buildReferencing('#p', { contained: [{ resourceType: 'Patient', id: 'p', link: [{ other: { reference: '#' } }] }] })
@@ -77,8 +77,8 @@ t.test('the references of a Bundle whose many entries each contain a resource ar
 
 const canonicalCount = 100_000
 
-// The whole answer was gone through for each canonical: 50,000 of them stopped the gateway for minutes.
-t.test('the canonicals of a validated resource are put back into the answer in one pass', async t => {
+// The whole response was searched for each canonical: 50,000 of them stopped the gateway for minutes.
+t.test('the canonicals of a validated resource are put back into the response in one pass', async t => {
   const library = Array.from({ length: canonicalCount }, (_, at) => `http://example.org/Library/"${at}"`)
   const { resource, restored } = replaceCanonicals({ resourceType: 'PlanDefinition', library } as FhirResource)
   const buildIssues = (names: readonly string[]) =>
@@ -90,7 +90,7 @@ t.test('the canonicals of a validated resource are put back into the answer in o
   t.equal(restored(outcome), JSON.stringify({ issue: buildIssues(library) }))
 })
 
-// HAPI answers another root with 500, so a client got 502 and was told to try again.
+// HAPI responds to another root with 500, so a client got 502 with the advice to try again.
 t.test('a narrative that is not within <div> is refused with its path', async t => {
   const sandbox = await startSandbox({ file: ':memory:', now: () => new Date() })
   t.after(() => sandbox.close())

@@ -33,7 +33,7 @@ const buildDocument = (subject = buildUrn(1)) => ({
   ]
 })
 
-/** What a stored Bundle says of its own entries is no affair of the datastore's. */
+/** References within a stored Bundle are no concern of the datastore's. */
 export async function testStoredBundles (t: Test, { fhir: join }: World): Promise<void> {
   const [fhir, other] = [await join(), await join()]
   const [[own], [foreign]] = [await storeResources(fhir, buildPatient()), await storeResources(other, buildPatient())]
@@ -72,7 +72,7 @@ export async function testStoredBundles (t: Test, { fhir: join }: World): Promis
     { status: 422, expression: ['Bundle.entry[0].fullUrl'], diagnostics: /absolute URL, such as urn:uuid/ },
     'a fullUrl that is no URL is called that, and no reference to another organization'
   )
-  await t.test('what is stored comes back as it was sent, or is refused by path before anything is stored', async t =>
+  await t.test('a stored Bundle is returned as it was sent, or is refused by path before anything is stored', async t =>
     testRoundTrip(t, await join())
   )
 }

@@ -3,12 +3,12 @@ import { buildBundle, buildEntry, assertRejected, buildObservation, buildPatchEn
 
 /** Content that a lenient server would drop or change: http://hl7.org/fhir/R4/json.html */
 export async function testStructure (t: Test, world: World): Promise<void> {
-  await t.test('nothing of a record is dropped: what R4 does not have is refused with its place', t =>
+  await t.test('nothing of a record is dropped: elements that R4 does not have are refused with their path', t =>
     testUnknownElements(t, world)
   )
-  await t.test('so it is in entries of a Bundle and in what a patch makes', t => testEntriesAndPatches(t, world))
-  await t.test('what the datastore refuses is explained where its form is wrong', t => testDiagnostics(t, world))
-  await t.test('$validate tells the same', t => testValidate(t, world))
+  await t.test('the same holds for entries of a Bundle and for results of a patch', t => testEntriesAndPatches(t, world))
+  await t.test('an error of the datastore is explained where the structure is wrong', t => testDiagnostics(t, world))
+  await t.test('$validate reports the same', t => testValidate(t, world))
 }
 
 const misspelt = {
@@ -50,7 +50,7 @@ async function testUnknownElements (t: Test, { fhir: join }: World): Promise<voi
   t.strictSame(
     both.resource.issue.map(({ expression }: any) => expression),
     [['Patient.birthdate'], ['Patient.gender']],
-    'all faults are told at once'
+    'all faults are reported at once'
   )
   t.match(
     await fhir.send('GET', `/Patient/${id}`),

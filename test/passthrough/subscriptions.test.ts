@@ -180,7 +180,7 @@ t.test('/v1/fhir/Subscription', { timeout: 120_000 }, async t => {
     t.match((await send('GET', 'Subscription')).body, { total: 0 })
   })
 
-  await t.test('a key subscribes to types that it may read alone, and sees no other subscriptions', async t => {
+  await t.test('a key subscribes only to types that it may read, and sees no other subscriptions', async t => {
     const all = await createFhirClient()
     const { body: { id } } = await all.send('POST', 'Subscription', buildSubscription())
     const withScopes = async (...scopes: Scope[]) => (await createFhirClient({ tenantId: all.tenantId, scopes })).send

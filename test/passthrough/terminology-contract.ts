@@ -9,10 +9,7 @@ const findParameter = ({ resource }: { readonly resource: any }, name: string): 
     member.startsWith('value')
   )?.[1]
 
-/**
- * What questions about codes must come to with a server that answers them:
- * http://hl7.org/fhir/R4/terminology-service.html
- */
+/** The terminology operations with a server that supports them: http://hl7.org/fhir/R4/terminology-service.html */
 export async function testTerminology (t: Test, { fhir: join, gateway }: World): Promise<void> {
   const { send } = await join({ scopes: ['read'] })
 
@@ -89,7 +86,7 @@ export async function testTerminology (t: Test, { fhir: join, gateway }: World):
       4
     )
   })
-  await t.test('HEAD answers as GET without the body', async t => {
+  await t.test('HEAD responds as GET without the body', async t => {
     const path = `/ValueSet/$expand?url=${genders}`
     const [got, head] = [await send('GET', path), await send('HEAD', path)]
     t.strictSame(
@@ -97,7 +94,7 @@ export async function testTerminology (t: Test, { fhir: join, gateway }: World):
       [200, '', got.headers['content-type'], got.headers['content-length']]
     )
   })
-  await t.test('what the datastore does not know is not found, and nothing of its answer is told', async t => {
+  await t.test('what the datastore does not know is not found, and nothing of its response is disclosed', async t => {
     for (const path of [
       `/CodeSystem/$lookup?system=${gender}&code=s3cret`,
       '/CodeSystem/$lookup?system=http://s3cret&code=x',
@@ -114,7 +111,7 @@ export async function testTerminology (t: Test, { fhir: join, gateway }: World):
   })
 }
 
-/** What is refused before any datastore is asked. */
+/** Requests that are refused before the datastore gets any. */
 export async function testTerminologyRejections (t: Test, { fhir: join }: World): Promise<void> {
   const { send } = await join()
   const queries = [

@@ -4,7 +4,7 @@ import { testTerminology, testTerminologyRejections } from './terminology-contra
 import { openWorld } from './fixture.js'
 
 t.setTimeout(900_000)
-await t.test('questions about codes on the real FHIR server', async t => {
+await t.test('terminology operations on the real FHIR server', async t => {
   t.setTimeout(600_000)
   const world = await openWorld(t, { url: requireRealBackend().url, server: 'hapi' })
   await testTerminology(t, world)

@@ -18,17 +18,17 @@ import {
  * What transactions must do, whichever FHIR server is behind the gateway: http://hl7.org/fhir/R4/http.html#transaction
  */
 export async function testTransactions (t: Test, world: World): Promise<void> {
-  await t.test('every kind of write is done, and each entry answered in its place', t => testAllWrites(t, world))
-  await t.test('entries refer to each other by urn, in any order and in a circle', t => testUrnReferences(t, world))
-  await t.test('the answer shows what was written when that is wanted', t => testPreferReturn(t, world))
+  await t.test('every kind of write is done, and each entry has its response in its position', t => testAllWrites(t, world))
+  await t.test('entries refer to each other by urn, in any order and in a cycle', t => testUrnReferences(t, world))
+  await t.test('the response shows what was written when Prefer requests it', t => testPreferReturn(t, world))
   await t.test('a reference by criteria leads to the one record that meets them', t => testConditionalReferences(t, world))
   await t.test('conditional entries do what the same requests do alone', t => testConditionalEntries(t, world))
-  await t.test('reads see what the writes left, wherever they stand', t => testReads(t, world))
+  await t.test('reads see the result of the writes, whatever their position', t => testReads(t, world))
   await t.test('one entry that may not be done stops all', t => testAtomicity(t, world))
   await t.test('a transaction that deletes what another record refers to does nothing', t => testReferencedDelete(t, world))
-  await t.test('a Bundle that is not understood is refused whole', t => testInvalidBundles(t, world))
-  await t.test('a thousand entries are taken, and one more is refused', t => testMaxEntries(t, world))
-  await t.test('numbers keep their text, and addresses of the gateway become relative', t => testContentPreserved(t, world))
+  await t.test('an invalid Bundle is refused as a whole', t => testInvalidBundles(t, world))
+  await t.test('a thousand entries are accepted, and one more is refused', t => testMaxEntries(t, world))
+  await t.test('numbers keep their text, and URLs of the gateway become relative', t => testContentPreserved(t, world))
 }
 
 const send = ({ send }: Fhir, ...entries: object[]): Promise<RawResponse> =>
@@ -295,7 +295,7 @@ async function testAtomicity (t: Test, world: World): Promise<void> {
     ['a patch that does not apply', 422, buildPatchEntry(`Patient/${id}`, [{ op: 'test', path: '/active', value: true }])],
     ['a reference to nothing', 422, buildEntry('POST', 'Observation', buildObservation('Patient/no-such'))],
     ['criteria that several meet', 412, buildEntry('PUT', `Patient?${buildCriteria('two')}`, buildPatient())],
-    // The datastore's refusal of the whole does not say which conflict it was.
+    // The datastore's error for the whole transaction does not name the conflict.
     ['a create that several meet', 409, buildEntry('POST', 'Patient', buildPatient(), { ifNoneExist: buildCriteria('two') })],
     ['a delete that several meet', 412, buildEntry('DELETE', `Patient?${buildCriteria('two')}`)],
     ['a patch that none meets', 404, buildPatchEntry(`Patient?${buildCriteria('none')}`, [])],

@@ -4,8 +4,8 @@ import { assertRejected, buildObservation, buildPatient, storeResources, type Wo
 
 /** What `$validate` must do with a server that validates: http://hl7.org/fhir/R4/resource-operation-validate.html */
 export async function testValidateOperation (t: Test, world: World, serverUrl: string): Promise<void> {
-  await t.test('what is not valid is told with its place, and is no failure', t => testOutcome(t, world))
-  await t.test('nothing of the datastore, its codes or the tag is in what is told', t => testNoDisclosure(t, world))
+  await t.test('an invalid resource is reported with the path of each issue, and the request succeeds', t => testOutcome(t, world))
+  await t.test('nothing of the datastore, its codes or the tag is in the report', t => testNoDisclosure(t, world))
   await t.test('a reference to what is not the tenant\'s is refused as on a write', t => testReferences(t, world))
   await t.test('nothing is stored', t => testNothingStored(t, world, serverUrl))
 }
@@ -98,7 +98,7 @@ async function testNothingStored (t: Test, { fhir: join }: World, serverUrl: str
   t.match(await createFhirClient(serverUrl).fetchTagged(tenantId, 'Patient'), [{ id: made.id, meta: { versionId: '1' } }])
 }
 
-/** What is refused before any datastore is asked. */
+/** Requests that are refused before the datastore gets any. */
 export async function testValidateRejections (t: Test, { fhir: join }: World): Promise<void> {
   const { send } = await join()
   const resource = buildPatient()

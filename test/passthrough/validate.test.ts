@@ -6,8 +6,8 @@ import { assertRejected, openWorld, buildPatient } from './fixture.js'
 await t.test('on the sandbox', async t => {
   const sandbox = await startTestSandbox(t)
   const world = await openWorld(t, { url: sandbox.url, server: 'sandbox' })
-  await t.test('what is no resource to validate is refused', t => testValidateRejections(t, world))
-  await t.test('a datastore that does not validate is not taken for one that finds nothing', async t => {
+  await t.test('a body without a resource to validate is refused', t => testValidateRejections(t, world))
+  await t.test('a datastore that does not validate is not taken for one that finds no issue', async t => {
     const { send } = await world.fhir()
     assertRejected(
       t,

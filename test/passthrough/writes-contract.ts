@@ -6,8 +6,8 @@ import { fhirBase, assertRejected, findLink, listRecords, buildObservation, patc
  * http://hl7.org/fhir/R4/http.html#create
  */
 export async function testWrites (t: Test, world: World): Promise<void> {
-  await t.test('a create answers with the record, its version, time and place', t => testCreate(t, world))
-  await t.test('numbers keep their text, and what R4 has but the gateway does not know is kept', t =>
+  await t.test('a create returns the record, its version, time and Location', t => testCreate(t, world))
+  await t.test('numbers keep their text, and elements of R4 that the gateway does not know are stored', t =>
     testContentPreserved(t, world)
   )
   await t.test('an update replaces the record, and never makes one', t => testUpdate(t, world))
@@ -16,12 +16,12 @@ export async function testWrites (t: Test, world: World): Promise<void> {
   await t.test('a record that others refer to is not deleted', t => testReferencedDelete(t, world))
   await t.test('a change of another version than If-Match names is not made', t => testIfMatch(t, world))
   await t.test('of many changes of one version at once, one is made', t => testConcurrentChanges(t, world))
-  await t.test('Prefer says what the answer to a write shows', t => testPreferHeader(t, world))
-  await t.test('a reference to the gateway\'s own address is stored as a relative one', t => testOwnAddresses(t, world))
+  await t.test('Prefer sets what the response to a write shows', t => testPreferHeader(t, world))
+  await t.test("a reference with the gateway's own URL is stored as a relative one", t => testOwnAddresses(t, world))
   await t.test('a reference that leads to no record of the organization is refused by its path', t =>
     testInvalidReferences(t, world)
   )
-  await t.test('a body that is no resource of the type in the URL is refused, and nothing is written', t =>
+  await t.test('a body that is not a resource of the type in the URL is refused, and nothing is written', t =>
     testInvalidBodies(t, world)
   )
 }

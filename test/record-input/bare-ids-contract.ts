@@ -5,7 +5,7 @@ import { startGateway } from '../harness/gateway.js'
 import { startWatched } from '../harness/recording-backend.js'
 import { createImporter } from '../jobs/importing.js'
 
-/** Bare ids of every type that a reference may lead to, by single requests and by import. */
+/** Bare ids of every type that a reference may have, by single requests and by import. */
 export async function testBareIds (t: Test, fhirUrl: string): Promise<void> {
   const watched = await startWatched(fhirUrl.replace(/\/$/, ''))
   t.after(() => watched.close())
@@ -53,7 +53,7 @@ export async function testBareIds (t: Test, fhirUrl: string): Promise<void> {
     t.equal(watched.seen.length, 1, 'a known one of the first type costs none')
   })
 
-  await t.test('a bare id of several types is refused with the types, of none with the field', async t => {
+  await t.test('a bare id of several types is rejected with the types, of none with the field', async t => {
     const id = `both-${Date.now()}`
     for (const resourceType of ['Location', 'Device']) {
       const put = await client.send('PUT', `fhir/${resourceType}/${id}`, { resourceType, id })
@@ -67,7 +67,7 @@ export async function testBareIds (t: Test, fhirUrl: string): Promise<void> {
     t.match(none.body, { status: 422, issues: [{ code: 'not-found', expression: ['actorIds[1]'] }] })
   })
 
-  await t.test('a change takes bare ids as a create does', async t => {
+  await t.test('a change accepts bare ids like a create', async t => {
     const { data: made } = await client.send('POST', 'schedules', { actorIds: [ids.practitionerId] })
     const { status, data } = await client.send('PATCH', `schedules/${made.id}`, { actorIds: [ids.locationId] })
     t.equal(status, 200)
@@ -81,7 +81,7 @@ export async function testBareIds (t: Test, fhirUrl: string): Promise<void> {
     t.match(body.issues, [{ code: 'not-found', expression: ['actorIds[0]'] }])
   })
 
-  await t.test('lines of an import name by bare ids stored records, and lines after them, of other types', async t => {
+  await t.test('lines of an import refer by bare ids to stored records, and to lines after them, of other types', async t => {
     const { secret } = await gateway.createKey({ tenantId: client.tenantId })
     const lines = createImporter(gateway, secret)
     const { results } = await lines.run([
@@ -102,7 +102,7 @@ export async function testBareIds (t: Test, fhirUrl: string): Promise<void> {
     t.same(dry.results.map(({ status }) => status), ['valid'])
   })
 
-  await t.test('lines of an import name by ids in fields for names stored records, lines, or neither', async t => {
+  await t.test('lines of an import refer by ids in name fields to stored records, lines, or neither', async t => {
     const { secret } = await gateway.createKey({ tenantId: client.tenantId })
     const lines = createImporter(gateway, secret)
     const buildReport = (id: string, performer: string) => ({
@@ -176,7 +176,7 @@ async function createTargets ({ send }: Client) {
   }
 }
 
-/** Path, body, the field in the response and what it shows. */
+/** Path, body, the field in the response and its value. */
 function buildCases (
   ids: Awaited<ReturnType<typeof createTargets>>
 ): ReadonlyArray<readonly [string, object, string, unknown]> {

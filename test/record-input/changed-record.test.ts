@@ -5,7 +5,7 @@ import { practitionerRoles } from '../../src/mappings/resources/practitioner-rol
 import { riskAssessments } from '../../src/mappings/resources/risk-assessments.js'
 import { computeChangedFields } from '../../src/record-input/changed-record.js'
 
-t.test('a field that is sent as it is shown is no change, and what is read-only may be sent so alone', async t => {
+t.test('a field that is sent with its shown value is no change, and read-only fields may be sent with theirs', async t => {
   const shown = { id: '1', versionId: '2', firstName: 'Ada', fullName: 'Ada Byron', address: { city: 'Bern' } }
   t.strictSame(computeChangedFields(patients as never, shown, shown), {
     changed: {},
@@ -47,7 +47,7 @@ t.test('of two fields that were read and show the same, neither undoes a change 
   })
 })
 
-t.test('a number that JavaScript rounded is the one that is shown, and one with digits of its own is not', async t => {
+t.test('a number that JavaScript rounded equals the shown one, and one with digits of its own does not', async t => {
   const [exact, more] = [new ExactNumber('0.10'), new ExactNumber('0.100')]
   const shown = { prediction: [{ outcome: 'a', probabilityDecimal: 0.5 }, { outcome: 'b', probabilityDecimal: exact }] }
   const listChanged = (...prediction: object[]) =>

@@ -7,9 +7,9 @@ import { startTestSandbox } from '../harness/sandbox.js'
 import { createImporter } from '../jobs/importing.js'
 import { buildBundle, buildEntry, openWorld, buildPatient } from '../passthrough/fixture.js'
 
-// A whole record that had been read before another client's change was refused for its versionId, which is read-only:
+// A whole record that had been read before another client's change was rejected for its versionId, which is read-only:
 // without it, it undid that change.
-t.test('a record that has changed since it was read is a conflict, not a field too many', async t => {
+t.test('a record that has changed since it was read is a conflict, not an unknown field', async t => {
   const client = await createGatewayClient(await startGateway(t))
   const shown = (await client.send('POST', 'patients', { firstName: 'Ada', lastName: 'Byron', phone: 'old' })).data
   const path = `patients/${shown.id}`
@@ -36,7 +36,7 @@ t.test('a record that has changed since it was read is a conflict, not a field t
   }
 })
 
-t.test('of several whole records that are sent at the same moment one is written', async t => {
+t.test('of several whole records that are sent concurrently one is written', async t => {
   const client = await createGatewayClient(await startGateway(t))
   const shown = (await client.send('POST', 'patients', { firstName: 'Ada', lastName: 'Byron' })).data
   const responses = await Promise.all(
@@ -45,9 +45,9 @@ t.test('of several whole records that are sent at the same moment one is written
   t.strictSame(responses.map(({ status }) => status).sort(), [200, 409, 409, 409])
 })
 
-// A field that was sent with its current value was left out of the change, and went with what was changed beside it:
-// 200, and it was gone.
-t.test('what a change names stays as it was sent, or the change is refused', async t => {
+// A field that was sent with its current value was left out of the change, and was removed with what else changed: 200,
+// and it was gone.
+t.test('a field of a change is stored as it was sent, or the change is rejected', async t => {
   const client = await createGatewayClient(await startGateway(t))
   const create = async (path: string, body: object): Promise<any> => {
     const { status, data, text } = await client.send('POST', path, body)
@@ -60,7 +60,7 @@ t.test('what a change names stays as it was sent, or the change is refused', asy
   const patient = await create('patients', { firstName: 'Ada', lastName: 'Byron' })
   const practitioner = await create('practitioners', { firstName: 'Grace', lastName: 'Hopper' })
 
-  await t.test('a name beside another id', async t => {
+  await t.test('a name with another id', async t => {
     const role = { practitionerId: practitioner.id, role: 'doctor', organizationId: a.id, organizationName: 'Clinic' }
     const ward = await create('locations', { name: 'Ward' })
     const changes = [
@@ -139,7 +139,7 @@ t.test('a record in which two fields show the same can be changed in either of t
   })
   t.match([replaced.status, replaced.data], [200, { availableDays: ['wed'], availableStartTime: undefined }])
 
-  // No client can make it so, and R4 does not allow it: another system stored both.
+  // No client can create it, and R4 does not allow it: another system stored both.
   const both = { resourceType: 'Observation', status: 'final', code: { text: 'x' }, valueString: 'a', valueInteger: 5 }
   const shown = observations.toSimple(both)
   const { changed, stored: unchanged } = computeChangedFields(observations as never, { ...shown, status: 'amended' }, shown)
@@ -151,9 +151,9 @@ t.test('a record in which two fields show the same can be changed in either of t
   )
 })
 
-// R4 allows a space or line break at the end of a text, which clients may not send: beside one that another system had
+// R4 allows a space or line break at the end of a text, which clients may not send: next to one that another system had
 // stored, nothing could be changed.
-t.test('a text with a space at its end can be sent back with its neighbours changed', async t => {
+t.test('a text with a space at its end can be sent back with other fields changed', async t => {
   const client = await createGatewayClient(await startGateway(t))
   const store = async (resource: { resourceType: string }): Promise<string> =>
     (await client.send('POST', `fhir/${resource.resourceType}`, resource)).body.id
@@ -200,8 +200,8 @@ t.test('a text with a space at its end can be sent back with its neighbours chan
   await assertRejected({ address: { city: '12 Main St ' } }, 'address.city')
 })
 
-// HAPI takes it: all that `_elements` or `_summary` had left out was deleted, and the record kept the tag for good.
-t.test('what was read by _elements or _summary can\'t be stored as the whole record', async t => {
+// HAPI accepts it: all that `_elements` or `_summary` had left out was deleted, and the record had the tag for good.
+t.test("a record that was read by _elements or _summary can't be stored as the whole record", async t => {
   const sandbox = await startTestSandbox(t)
   const { send } = await (await openWorld(t, { url: sandbox.url, server: 'sandbox' })).fhir()
   const {
@@ -234,7 +234,7 @@ t.test('what was read by _elements or _summary can\'t be stored as the whole rec
   t.match(await send('PUT', `/Patient/${id}`, { resourceType: 'Patient', id, active: false }), { status: 200 })
 })
 
-t.test('nor by a line of an import, such as an export with _elements gives', async t => {
+t.test('nor by a line of an import, such as of an export with _elements', async t => {
   const gateway = await startGateway(t)
   const client = createImporter(gateway, (await gateway.createKey()).secret)
   const tag = [{ system: 'http://terminology.hl7.org/CodeSystem/v3-ObservationValue', code: 'SUBSETTED' }]

@@ -4,7 +4,7 @@ import { createGatewayClient } from '../harness/client.js'
 import { startGateway } from '../harness/gateway.js'
 import { createImporter } from '../jobs/importing.js'
 
-/** A record of each kind with the URI in every field that R4 wants absolute, by the paths that a refusal names. */
+/** A record of each kind with the URI in every field that R4 requires to be absolute, by the paths of its issues. */
 const buildBodies = (uri: string): ReadonlyArray<readonly [path: string, body: object, fields: readonly string[]]> => [
   ['patients', { lastName: 'A', identifiers: [{ system: uri, value: '1' }] }, ['identifiers[0].system']],
   [
@@ -23,7 +23,7 @@ const buildBodies = (uri: string): ReadonlyArray<readonly [path: string, body: o
   ['activity-definitions', { url: uri }, ['url']]
 ]
 
-t.test('a system without a scheme, such as #frag or xxx, is refused with its field', async t => {
+t.test('a system without a scheme, such as #frag or xxx, is rejected with its field', async t => {
   const gateway = await startGateway(t)
   const client = await createGatewayClient(gateway)
   for (const uri of ['#frag', 'xxx', 'a/b', ...fc.sample(fc.stringMatching(/^[a-z#/.0-9_-]{1,9}$/), 10)]) {
@@ -41,7 +41,7 @@ t.test('a system without a scheme, such as #frag or xxx, is refused with its fie
   t.match(results, [{ status: 'failed', code: 'VALIDATION_ERROR', field: 'identifiers[0].system' }])
 })
 
-t.test('a system with a scheme is taken: a URL, a URN, an OID', async t => {
+t.test('a system with a scheme is accepted: a URL, a URN, an OID', async t => {
   const client = await createGatewayClient(await startGateway(t))
   for (const uri of ['https://example.org/a#b', 'urn:oid:1.2.3', 'urn:uuid:7d9c0f2e-1a1b-4c1d-8f0e-000000000001']) {
     const { status, data } = await client.send('POST', 'patients', {

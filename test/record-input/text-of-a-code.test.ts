@@ -11,7 +11,7 @@ const replaceAt = (path: string, value: unknown): object => ({ op: 'replace', pa
 /** Codes as other systems store them: some repeat the display as text, some have none. */
 const storedForms: readonly object[] = [{ coding: [nuts] }, { coding: [nuts], text: 'Cashew nuts' }]
 
-/** Each way in which a client changes the code that it read, and leaves the text that was shown with it. */
+/** Each way in which a client changes the code that it read, and does not change the text that was shown with it. */
 const changes: ReadonlyArray<readonly [title: string, body: unknown]> = [
   ['a JSON Patch of code and display', [
     replaceAt('/code/code', peanut.code), replaceAt('/code/display', 'Peanut'),
@@ -41,7 +41,7 @@ t.test('the text of a code', async t => {
   for (const code of storedForms) {
     const form = 'text' in code ? 'with the same text' : 'without text'
     for (const [title, body] of changes) {
-      await t.test(`a display stored ${form} is no longer named once it was changed, by ${title}`, async t => {
+      await t.test(`a display stored ${form} is no longer the text once it was changed, by ${title}`, async t => {
         const id = await store(code)
         const { data: before } = await send('GET', `/conditions/${id}`)
         t.strictSame(
@@ -60,14 +60,14 @@ t.test('the text of a code', async t => {
     }
   }
 
-  await t.test('a code changed by a JSON Patch does not make a text of the display that stays', async t => {
+  await t.test('a code changed by a JSON Patch does not turn the display that stays into a text', async t => {
     const id = await store({ coding: [nuts] })
     await send('PATCH', `/conditions/${id}`, [replaceAt('/code/system', 'http://example.org')])
     const { code } = await send('GET', `/fhir/Condition/${id}`)
     t.strictSame(code, { coding: [{ ...nuts, system: 'http://example.org' }] })
   })
 
-  await t.test('words of its own stay, and words that are sent are stored', async t => {
+  await t.test('a text of its own stays, and a text that is sent is stored', async t => {
     const id = await store({ coding: [nuts], text: 'Nuts of cashew' })
     const own = await send('PATCH', `/conditions/${id}`, [replaceAt('/code/display', 'Peanut')])
     t.equal(own.data.code.text, 'Nuts of cashew')

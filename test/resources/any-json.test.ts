@@ -15,12 +15,11 @@ import type { TestContext } from './location.js'
 import { makeWorld } from './fixture.js'
 
 /**
- * How many requests of each kind each resource group gets; by a fixed seed, as the laws have, unless somebody wants to
- * look elsewhere.
+ * How many requests of each kind each resource group gets; the seed is fixed, as in the laws, unless LAWS_SEED is set.
  */
 const parameters = { numRuns: 15, seed: Number(process.env.LAWS_SEED ?? 4) }
 
-/** In every text that is sent; no refusal and no line of the log may hold it. */
+/** In every text that is sent; no error and no log line may contain it. */
 const marker = 'qzMARKqz'
 
 const markedText = fc
@@ -100,7 +99,7 @@ const names = fc
   )
   .filter(name => name !== '__proto__')
 
-/** Any JSON value that is not refused as JSON already. */
+/** Any JSON value that is not rejected by the parser. */
 const { json } = fc.letrec<{ json: unknown; leaf: unknown }>(tie => ({
   json: fc.oneof(
     { depthSize: 'small', withCrossShrink: true },
@@ -111,7 +110,7 @@ const { json } = fc.letrec<{ json: unknown; leaf: unknown }>(tie => ({
   leaf: fc.oneof(markedText, unmarked, numbers, fc.boolean(), fc.constant(null))
 }))
 
-/** A value that would do, with any JSON in one place of it. */
+/** A valid value, with any JSON in one place of it. */
 const corruptValue = (valid: Arbitrary<unknown>): Arbitrary<unknown> =>
   fc.tuple(valid, json, fc.array(fc.nat(), { maxLength: 3 })).map(([value, junk, path]) => putAt(value, path, junk))
 
@@ -132,7 +131,7 @@ interface Sent {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** Fields of a mapping with what spoils them, and other names. */
+/** Fields of a mapping with invalid values, and other names. */
 function invalidFields (mapping: Mapping): Arbitrary<Readonly<Record<string, unknown>>> {
   const fields = Object.entries(anyFieldValues(mapping)).map(([name, value]) =>
     fc.tuple(fc.constant(name), fc.oneof(json, corruptValue(value)))
@@ -224,7 +223,7 @@ function withHeaders (path: string): Arbitrary<Sent> {
     .map(([method, headers]) => ({ method, path, headers: { ...headers }, ...(method === 'PATCH' && { body: {} }) }))
 }
 
-/** What is wrong with an answer. */
+/** Lists the faults of a response. */
 function findFaults ({ status, headers, text, body }: ClientResponse): string[] {
   if (status === 304) return text === '' ? [] : ['304 with a body']
   const { data, error, code, message, issues, meta } = body
@@ -298,7 +297,7 @@ async function testMapping (
 
 t.setTimeout(600_000)
 t.test(
-  'any JSON in any field, any text in any filter or header: never our own trouble, always the envelope, and nothing sent comes back',
+  'any JSON in any field, any text in any filter or header: never a 5xx of ours, always the envelope, and nothing sent comes back',
   async t => {
     const sandbox = await startTestSandbox(t)
     const gateway = await startGateway(t, { plans: unlimitedPlans, fhirUrl: sandbox.url })

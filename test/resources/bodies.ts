@@ -1,4 +1,4 @@
-/** Bodies that the gateway must take, made from the schemas of a mapping. */
+/** Bodies that the gateway must accept, generated from the schemas of a mapping. */
 import fc from 'fast-check'
 import { ExactNumber } from '../../src/json/json.js'
 import type { FhirResource, StoredResource } from '../../src/mappings/fhir.js'
@@ -13,17 +13,17 @@ import type { World } from './fixture.js'
 
 export type Body = Readonly<Record<string, unknown>>
 
-/** What a test may put in place of a text, number or boolean of a value. */
+/** The replacement by a test for a text, number or boolean of a value. */
 type ChangeLeaf = (leaf: unknown, schema: Schema) => unknown
 
-/** When a body is taken to be sent; the gateway's own clock fills in its defaults. */
+/** The assumed time of a request; the gateway's own clock fills in its defaults. */
 export const createContext = {
   now: '2026-03-14T09:30:00Z',
   keyName: 'a test key',
   newUrl: () => 'https://example.org/canonical/1'
 }
 
-/** The value with each of its leaves changed, as the schema tells what it is. */
+/** The value with each of its leaves changed, by the type in the schema. */
 export function mapLeaves (schema: Schema, value: unknown, change: ChangeLeaf, defs = schema.$defs ?? {}): unknown {
   const mapPart = (part: Schema, item: unknown): unknown => mapLeaves(part, item, change, defs)
   if (schema.$ref !== undefined) return mapPart(defs[schema.$ref.replace('#/$defs/', '')]!, value)
@@ -53,7 +53,7 @@ function mayHold (schema: Schema, value: unknown, defs: Readonly<Record<string, 
   return schema.type === type || (schema.type === 'integer' && type === 'number')
 }
 
-/** Whether a text of this schema leads to a record. */
+/** Whether a text of this schema refers to a record. */
 const leadsToRecord = ({ pattern, 'x-references': types }: Schema): boolean =>
   types !== undefined ||
   (pattern !== undefined && new RegExp(pattern, 'u').test('Substance/1') && !new RegExp(pattern, 'u').test('some text'))
@@ -76,12 +76,12 @@ export function replaceWithRecords ({ recordOf }: World, pick = 0): ChangeLeaf {
     const types = schema['x-references'] ?? []
     const record = recordOf(types, pick)
     const [type, id] = record.split('/') as [string, string]
-    // The first type may be left out, and that is how most fields show it.
+    // The first type may be left out, as most fields show it.
     return type === types[0] && new RegExp(schema.pattern!, 'u').test(id) ? id : record
   }
 }
 
-/** In addition words and numbers that every FHIR server can find again. */
+/** In addition texts and numbers that every FHIR server can find again. */
 export function makeFindable (change: ChangeLeaf): ChangeLeaf {
   let count = 0
   return (leaf, schema) => {
@@ -120,7 +120,7 @@ export class Bodies {
     return made
   }
 
-  /** Only what a client must send; of several ways to fulfil it the first, or one of the wanted. */
+  /** Only the required fields; of several alternatives the first, or one of the wanted. */
   buildMinimal (wanted: readonly string[] = []): Body {
     const { fields } = this.mapping
     const needed = this.names.filter(
@@ -137,7 +137,7 @@ export class Bodies {
     return found
   }
 
-  /** The first of these bodies that one more field makes valid, where a rule demands one of several. */
+  /** The first of these bodies that one more field makes valid, where a rule requires one of several. */
   #completeBody (bodies: readonly Body[], wanted: readonly string[]): Body | undefined {
     for (const body of bodies) {
       const broken = [...new Set(this.#findInvalidFields(body))].filter(name => this.names.includes(name))
@@ -154,7 +154,7 @@ export class Bodies {
     return (this.#full ??= this.#findReusable() ?? this.#makeFull())
   }
 
-  /** Those that were found for other records of the same kinds, where they are taken with these too. */
+  /** Those that were found for other records of the same kinds, where they are accepted with these too. */
   #findReusable (): Body[] | undefined {
     const bodies = found.get(this.mapping)?.get(this.seed)?.map(indexes =>
       Object.fromEntries(Object.entries(indexes).map(([name, index]) => [name, this.getSamples(name)[index]]))
@@ -178,7 +178,7 @@ export class Bodies {
     return bodies
   }
 
-  /** The least body for which something holds; undefined when no sample makes one. */
+  /** The smallest body for which a condition is true; undefined when no sample makes one. */
   findMinimalWith (holds: (body: Body) => boolean): Body | undefined {
     const minimal = this.buildMinimal()
     return this.names
@@ -186,7 +186,7 @@ export class Bodies {
       .find(body => this.isTaken(body) && holds(body))
   }
 
-  /** Whether the gateway should take it. */
+  /** Whether the gateway should accept it. */
   isTaken (body: Body): boolean {
     return this.#findInvalidFields(body)?.length === 0
   }
@@ -201,8 +201,8 @@ export class Bodies {
   }
 
   /**
-   * As many of the fields as possible, the first of them before all. A field that needs another finds it in the second
-   * pass.
+   * As many of the fields as possible, the first of them before all. A field that depends on another finds it in the
+   * second pass.
    */
   #fillBody (names: readonly string[]): Body {
     const start = this.#addField(names[0]!, this.buildMinimal(names))
@@ -212,7 +212,7 @@ export class Bodies {
     )
   }
 
-  /** The body with one more field, and with another one changed for it where a rule demands that. */
+  /** The body with one more field, and with another one changed for it where a rule requires that. */
   #addField (name: string, body: Body): Body {
     const { fields } = this.mapping
     if (Object.keys(body).some(other => other !== name && isRival(fields, name, other))) return body
@@ -240,7 +240,7 @@ export class Bodies {
 
 const drawn = new WeakMap<Mapping, Map<string, readonly unknown[]>>()
 
-/** Some values of a field, drawn once for all whose records take the place of its references. */
+/** Some values of a field, generated once for all whose records replace its references. */
 function draw (mapping: Mapping, name: string, seed: number): readonly unknown[] {
   const known = drawn.get(mapping) ?? new Map<string, readonly unknown[]>()
   drawn.set(mapping, known)
@@ -253,7 +253,7 @@ function draw (mapping: Mapping, name: string, seed: number): readonly unknown[]
 /** Which of its samples each field of a body has. */
 type SampleIndexes = Readonly<Record<string, number>>
 
-/** The full bodies of each mapping by their seed: to look for them takes longer than most of what is done with them. */
+/** The full bodies of each mapping by their seed: finding them takes longer than most tests with them. */
 const found = new WeakMap<Mapping, Map<number, readonly SampleIndexes[]>>()
 
 /** How many samples are tried of each field. */
@@ -264,14 +264,16 @@ function isRival (fields: Mapping['fields'], a: string, b: string): boolean {
   return choice !== undefined && choice === fields[b]!.options.choice
 }
 
-/** What a merge makes of a stored record. */
+/** A stored record after a merge. */
 export function applyMerge (mapping: Mapping, stored: StoredResource, merge: Body): StoredResource {
   const shown: Body = mapping.toSimple(stored)
   const { changed, stored: unchanged } = computeChangedFields(mapping, parseChanges(merge, shown), shown)
   return mapping.patch(stored, { ...unchanged, ...changed })
 }
 
-/** A change of one field that the rules of R4 allow beside others, with another one where a rule demands it. */
+/**
+ * A change of one field that the rules of R4 allow with the stored others, with another one where a rule requires it.
+ */
 export function findChange (bodies: Bodies, name: string, stored: StoredResource, added: Body = {}): Body | undefined {
   const { mapping } = bodies
   const shown: Body = mapping.toSimple(stored)

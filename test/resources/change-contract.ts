@@ -5,11 +5,11 @@ import { createGatewayClient, type ClientResponse } from '../harness/client.js'
 import type { FhirServer } from '../harness/fhir-server.js'
 import type { TestGateway } from '../harness/gateway.js'
 
-/** What changes must keep, whichever FHIR server is behind the gateway. */
+/** The parts of a record that changes must preserve, on every FHIR server. */
 export async function testChanges (t: Test, gateway: TestGateway, server: FhirServer): Promise<void> {
-  await t.test('the text of a number is kept through create, read, search and patch', t => testNumberText(t, gateway))
-  await t.test('patches of different fields at the same moment all survive', t => testConcurrentChanges(t, gateway))
-  await t.test('a patient keeps all that its simple form cannot show', t => testHiddenContent(t, gateway, server))
+  await t.test('the text of a number is preserved through create, read, search and patch', t => testNumberText(t, gateway))
+  await t.test('concurrent patches of different fields are all preserved', t => testConcurrentChanges(t, gateway))
+  await t.test('a patient preserves all parts that its simple form cannot show', t => testHiddenContent(t, gateway, server))
 }
 
 async function testNumberText (t: Test, gateway: TestGateway): Promise<void> {
@@ -162,7 +162,7 @@ async function testHiddenContent (t: Test, gateway: TestGateway, server: FhirSer
   await patch({ firstName: 'Augusta Ada' }, ({ name }) => { name[1].given = ['Augusta Ada', 'Augusta'] })
   await patch({ birthDate: '1990-03-15' }, resource => {
     resource.birthDate = '1990-03-15'
-    // A time of birth is of the old day.
+    // A time of birth belongs to the old day.
     delete resource._birthDate
   })
   await patch({ address: { city: 'Zug' } }, ({ address }) => { address[0] = { ...address[0], city: 'Zug' } })

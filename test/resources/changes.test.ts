@@ -38,7 +38,7 @@ t.test('a merge below a field is that of RFC 7396', async t => {
   }
 })
 
-t.test('a code that changes takes the words of the old one with it, and one that stays keeps them', async t => {
+t.test('a code that changes loses the text of the old one, and one that stays preserves it', async t => {
   const shown = { code: { system: 's', code: 'a', display: 'A', text: 'the A', codings: [{ code: 'b' }] } }
   t.strictSame(parseChanges({ code: { code: 'c' } }, shown), { code: { system: 's', code: 'c' } })
   t.strictSame(parseChanges({ code: { code: 'c', display: 'C' } }, shown), {
@@ -82,7 +82,7 @@ t.test('a JSON Patch names the fields that it works on', async t => {
 })
 
 t.test(
-  'a JSON Patch that is none is a bad request, and one that does not apply names its first bad operation',
+  'an invalid JSON Patch is a bad request, and one that does not apply names its first bad operation',
   async t => {
     const none = [
       [{}],

@@ -2,13 +2,13 @@ import { ExactNumber } from '../../src/json/json.js'
 import { isElement } from '../../src/mappings/core/path.js'
 
 /**
- * A value as it can be compared after HAPI printed it: exact numbers by their digits and precision, since HAPI writes
- * 1e2 as 100 and -0.0 as 0.0, and without elements that hold nothing, which HAPI drops sooner or later.
+ * A value that can be compared after HAPI printed it: exact numbers by their digits and precision, since HAPI writes
+ * 1e2 as 100 and -0.0 as 0.0, and without empty elements, which HAPI drops sooner or later.
  */
 export function toComparable (value: unknown): unknown {
   if (value instanceof ExactNumber || typeof value === 'number') return normalizeNumber(String(value))
-  // Nulls at the end of a list, or in all of it, stand beside extensions of values that are not there: what the list of
-  // these says.
+  // Nulls at the end of a list, or in all of it, stand for extensions of missing values, which the list of extensions
+  // shows.
   if (Array.isArray(value)) {
     return value
       .slice(0, value.findLastIndex(item => item !== null) + 1)

@@ -2,14 +2,17 @@ import type { Test } from 'tap'
 import { createGatewayClient, unlimitedPlans, type Client } from '../harness/client.js'
 import { startGateway } from '../harness/gateway.js'
 
-/** A shortcut and its full list: what a record needs besides, what is sent of both, and what both then show. */
+/**
+ * A shortcut and its full list: the other fields that a record needs, the values of both in the request, and in the
+ * response.
+ */
 interface Case {
   readonly path: string
   readonly body: object
   readonly sent: object
-  /** Undefined where both cannot be true. */
+  /** Undefined where they contradict each other. */
   readonly shown?: object
-  /** What a change finds stored: each of the two alone. */
+  /** The stored records of a change: with each of the two alone. */
   readonly stored: readonly object[]
 }
 
@@ -58,7 +61,7 @@ export async function testContradictingFields (t: Test, fhirUrl?: string): Promi
     t.match(body.meta.warnings, [{ expression: ['practitionerId'] }])
   })
 
-  await t.test('a JSON Patch that shortens a list and changes an item keeps what the item hides', async t => {
+  await t.test("a JSON Patch that shortens a list and changes an item preserves the item's hidden parts", async t => {
     const { patientId } = await createPeople(client)
     const buildComponent = (text: string, valueString: string) => ({
       code: { text },

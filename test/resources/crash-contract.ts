@@ -9,7 +9,7 @@ import { buildMain, getProcessEnvironment } from '../harness/built.js'
 import { startWatched, type WatchedBackend } from '../harness/recording-backend.js'
 import { withoutOverloadLimits } from '../sync/control-plane.js'
 
-/** A gateway process, as `npm start` makes one. */
+/** A gateway process, as `npm start` starts one. */
 async function startProcess (t: Test, main: string, environment: Record<string, string>) {
   const child = spawn(process.execPath, [main], {
     env: { ...getProcessEnvironment(), HOST: '127.0.0.1', PORT: '0', LOG_LEVEL: 'silent', ...environment },
@@ -30,7 +30,7 @@ async function startProcess (t: Test, main: string, environment: Record<string, 
   }
 }
 
-/** What an Idempotency-Key promises when the process is killed, whichever FHIR server is behind it. */
+/** The guarantees of an Idempotency-Key when the process is killed, on every FHIR server. */
 export async function testCrashes (t: Test, fhirUrl: string): Promise<void> {
   const directory = mkdtempSync(join(tmpdir(), 'clinigate-crash-'))
   const backend = await startWatched(fhirUrl)
@@ -61,7 +61,7 @@ export async function testCrashes (t: Test, fhirUrl: string): Promise<void> {
       data: ((await response.json()) as { data: any }).data
     }
   }
-  /** Kills the process once the datastore has the request, or has answered it. */
+  /** Kills the process once the datastore has the request, or has responded to it. */
   const killDuring = async (
     { url, kill }: typeof first,
     what: Parameters<WatchedBackend['hold']>[0],

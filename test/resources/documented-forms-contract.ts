@@ -5,7 +5,7 @@ import { startGateway } from '../harness/gateway.js'
 const toLoinc = (code: string) => ({ system: 'http://loinc.org', code })
 const amount = { value: 120, unit: 'mmHg', system: 'http://unitsofmeasure.org', code: 'mm[Hg]' }
 
-/** The forms of fields that clients of other services send, and the one shape in which each comes back. */
+/** The forms of fields that clients of other services send, and the one form in which each is returned. */
 export async function testDocumentedForms (t: Test, fhirUrl: string): Promise<void> {
   const gateway = await startGateway(t, { fhirUrl, plans: unlimitedPlans })
   const client = await createGatewayClient(gateway)
@@ -41,7 +41,7 @@ export async function testDocumentedForms (t: Test, fhirUrl: string): Promise<vo
     t.match(raw.json().component[0].valueQuantity, amount, 'with the code of its unit')
   })
 
-  await t.test('two forms of one value are refused with the field to take out', async t => {
+  await t.test('two forms of one value are rejected with the field to remove', async t => {
     const { status, body } = await send('POST', 'observations', {
       code: toLoinc('85354-9'),
       patientId,
@@ -51,7 +51,7 @@ export async function testDocumentedForms (t: Test, fhirUrl: string): Promise<vo
     t.match(body.issues[0].expression, [/^component\[0\]/])
   })
 
-  await t.test('what a goal aims at is taken as detailQuantity and detailString', async t => {
+  await t.test('the target of a goal is accepted as detailQuantity and detailString', async t => {
     const { data } = await read('goals', {
       description: 'Walk',
       lifecycleStatus: 'active',
@@ -65,7 +65,7 @@ export async function testDocumentedForms (t: Test, fhirUrl: string): Promise<vo
     t.equal(data.target[1].detail, 'to the shop')
   })
 
-  await t.test('a task takes and gives dates, times and references', async t => {
+  await t.test('a task accepts and returns dates, times and references', async t => {
     const values = [
       { type: 'a', valueDate: '2026-01-02' },
       { type: 'b', valueDateTime: '2026-01-02T03:04:05Z' },
@@ -82,7 +82,7 @@ export async function testDocumentedForms (t: Test, fhirUrl: string): Promise<vo
     t.same(data.output, values)
   })
 
-  await t.test('a diagnosis of an encounter in words, and the diet of a hospital stay, are stored', async t => {
+  await t.test('a diagnosis of an encounter as text, and the diet of a hospital stay, are stored', async t => {
     const hospitalization = { dietPreference: ['vegetarian'], reAdmission: 'yes', specialCourtesy: ['VIP'] }
     const { data } = await read('encounters', {
       patientId, status: 'planned', class: 'IMP', type: 'visit', diagnosis: [{ condition: 'Asthma' }], hospitalization
@@ -92,7 +92,7 @@ export async function testDocumentedForms (t: Test, fhirUrl: string): Promise<vo
     t.same(data.type, ['visit'], 'one type is a list as two are')
   })
 
-  await t.test('a list of one reason comes back as a list, as a list of two does', async t => {
+  await t.test('a list of one reason is returned as a list, as a list of two is', async t => {
     const statement = { patientId, status: 'active', medication: 'Aspirin' }
     for (const reasonCode of [['pain'], ['pain', 'fever']]) {
       t.same((await read('medication-statements', { ...statement, reasonCode })).data.reasonCode, reasonCode)
@@ -121,7 +121,7 @@ export async function testDocumentedForms (t: Test, fhirUrl: string): Promise<vo
     t.equal((await send('POST', 'appointments', start)).status, 422, 'an appointment has no day alone')
   })
 
-  await t.test('a record shows when it was created after changes too', async t => {
+  await t.test('a record has the time of its creation after changes too', async t => {
     const { data: created } = await read('patients', { firstName: 'Ada', lastName: 'King' })
     for (const lastName of ['Byron', 'Lovelace']) {
       const { data } = await send('PATCH', `patients/${created.id}`, { lastName })
@@ -148,7 +148,7 @@ export async function testDocumentedForms (t: Test, fhirUrl: string): Promise<vo
     t.equal(report.performerId, `Organization/${id}`)
   })
 
-  await t.test('words, and other names of a field, are taken where the documentation has them', async t => {
+  await t.test('texts, and other names of a field, are accepted as documented', async t => {
     const content = { contentType: 'image/png', url: 'http://example.org/a.png' }
     const { data: media } = await read('media', { content, patientId, status: 'completed' })
     const { data: lab } = await read('labs', { code: 'CBC', patientId, media: [{ linkId: media.id }] })

@@ -9,7 +9,7 @@ interface Listed {
   readonly cycle?: true
 }
 
-/** The steps of docs/how-to/erase-a-patient.md, and what holds of the records that a refused delete lists. */
+/** The steps of docs/how-to/erase-a-patient.md, and the rules for the records that a rejected delete lists. */
 export async function testErasure (t: Test, fhirUrl: string): Promise<void> {
   const gateway = await startGateway(t, { fhirUrl, plans: unlimitedPlans })
   const createClient = () => createGatewayClient(gateway)
@@ -72,7 +72,7 @@ export async function testErasure (t: Test, fhirUrl: string): Promise<void> {
     t.notOk(JSON.stringify((await fhir('POST', '/fhir', batch)).body).includes(first!.split('/')[1]!), 'nor a batch')
   })
 
-  await t.test('records that refer to each other are marked, and deleted in one transaction', async t => {
+  await t.test('records that refer to each other are tagged, and deleted in one transaction', async t => {
     const client = await createClient()
     const fhir = await createSender(client)
     const buildPatient = (id?: string, other?: string) => ({
@@ -94,7 +94,7 @@ export async function testErasure (t: Test, fhirUrl: string): Promise<void> {
     t.equal((await fhir('GET', `/patients/${first}`)).status, 404)
   })
 
-  await t.test('a list is bounded, and each delete of what it lists leaves less', async t => {
+  await t.test('a list is bounded, and each delete of its records leaves fewer', async t => {
     const client = await createClient()
     const fhir = await createSender(client)
     const { id } = (await client.send('POST', 'patients', { firstName: 'Ada', lastName: 'Byron' })).data
@@ -119,7 +119,7 @@ export async function testErasure (t: Test, fhirUrl: string): Promise<void> {
     t.same([second.body.details.referrers.length, second.body.details.hasMore], [30, false])
   })
 
-  await t.test('a reference that no search parameter follows keeps no patient', async t => {
+  await t.test('a reference that no search parameter follows does not prevent the delete of a patient', async t => {
     const client = await createClient()
     const fhir = await createSender(client)
     const { id } = (await client.send('POST', 'patients', { firstName: 'Ada', lastName: 'Byron' })).data
@@ -129,7 +129,7 @@ export async function testErasure (t: Test, fhirUrl: string): Promise<void> {
     t.equal((await fhir('DELETE', `/patients/${id}`)).status, 200)
   })
 
-  await t.test('an audit event is deleted by a key with the scope *, and never changed, by both ways in', async t => {
+  await t.test('an audit event is deleted by a key with the scope *, and never changed, by both APIs', async t => {
     const client = await createClient()
     const all = await createSender(client)
     const writing = await createSender(client, ['read', 'write'])

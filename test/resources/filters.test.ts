@@ -5,8 +5,8 @@ import { patients } from '../../src/mappings/resources/patients.js'
 import { paymentNotices } from '../../src/mappings/resources/payment-notices.js'
 import { startGateway } from '../harness/gateway.js'
 
-// The datastore got the empty value, and refused it or not.
-t.test('a comma with nothing before or after it is refused', async t => {
+// The datastore got the empty value, and rejected it or not.
+t.test('a comma with nothing before or after it is rejected', async t => {
   for (const query of ['gender=male,', 'gender=,male', 'gender=male,%20,female', 'gender=,', 'id=1,', 'name:text=']) {
     t.throws(() => readSimpleSearch(patients, query), { code: 'BAD_REQUEST' }, query)
   }
@@ -15,8 +15,7 @@ t.test('a comma with nothing before or after it is refused', async t => {
   }
 })
 
-// The look-up of a filter found what every object inherits, and the datastore was asked for a parameter named
-// undefined.
+// The look-up of a filter found inherited members of every object, and the datastore got a parameter named undefined.
 t.test('a filter named like a member that every object has is unknown', async t => {
   for (const name of ['constructor', 'toString', 'hasOwnProperty', 'valueOf', '__proto__', '__defineGetter__']) {
     t.throws(() => readSimpleSearch(patients, `${name}=1`), { code: 'UNKNOWN_FILTER' }, name)
@@ -25,8 +24,8 @@ t.test('a filter named like a member that every object has is unknown', async t 
   }
 })
 
-// HAPI refused the search, and the answer did not say which filters do not go together.
-t.test('two filters that bound the same dates from the same side are refused by name', async t => {
+// HAPI rejected the search, and the response did not say which filters cannot be combined.
+t.test('two filters that bound the same dates from the same side are rejected by name', async t => {
   for (const query of ['date=2026-03-14&dateFrom=2026', 'dateFrom=2025&date=2026-03-14&dateTo=2026']) {
     t.throws(
       () => readSimpleSearch(notes, query),
@@ -44,8 +43,8 @@ t.test('two filters that bound the same dates from the same side are refused by 
   t.doesNotThrow(() => readSimpleSearch(paymentNotices, 'createdFrom=2025&dateTo=2026'))
 })
 
-// A client that did not encode the plus sign was told to send a time with its zone, which it had.
-t.test('a time whose plus sign became a space is answered with how to write it', async t => {
+// A client that did not encode the plus sign got a message to send a time with its zone, which it had.
+t.test('a time whose plus sign became a space is rejected with how to write it', async t => {
   const gateway = await startGateway(t)
   const { secret } = await gateway.createKey()
   const searchFrom = async (time: string) =>
@@ -62,9 +61,9 @@ t.test('a time whose plus sign became a space is answered with how to write it',
   t.match(await searchFrom('2026-03-14T09:30:00%2B02:00'), { data: [] })
 })
 
-// What followed an ampersand that nobody had encoded was taken for a filter, and its name, a part of a patient's, was
-// in the error.
-t.test('a query whose part has no = is refused in words that do not repeat it', async t => {
+// Text after an ampersand that was not encoded was taken for a filter, and its name, a part of a patient's, was in the
+// error.
+t.test('a query whose part has no = is rejected with a message that does not repeat it', async t => {
   const { url, createKey } = await startGateway(t)
   const { secret } = await createKey()
   const sendRequest = async (path: string, init: RequestInit = {}): Promise<{ status: number, text: string }> => {
@@ -94,7 +93,7 @@ t.test('a query whose part has no = is refused in words that do not repeat it', 
 })
 
 // The document promised to find any word of a text; FHIR servers find its start.
-t.test('a search by :text finds what the document says: the start of a text or display, in any case', async t => {
+t.test('a search by :text finds the documented part: the start of a text or display, in any case', async t => {
   const { url, createKey } = await startGateway(t)
   const { secret } = await createKey()
   const headers = { 'x-api-key': secret, 'content-type': 'application/json' }

@@ -3,19 +3,19 @@ import type { FhirServer } from '../harness/fhir-server.js'
 
 /** Records of one tenant that others may refer to: two of every type that a tenant can have. */
 export interface World {
-  /** `Type/id` of a record of one of the types; each `pick` leads to another record or type while there is one. */
+  /** `Type/id` of a record of one of the types; each `pick` returns another record or type while there is one. */
   readonly recordOf: (types: readonly string[], pick?: number) => string
 }
 
 /** A world that was stored, with all its records as `Type/id`. */
 interface StoredWorld extends World { readonly records: readonly string[] }
 
-/** Types for references that may lead anywhere. */
+/** Types for references to any type. */
 const anyTypes = ['Substance', 'Patient']
 
 /**
- * Stores the records straight on the FHIR server, since many of their types have no group.
- * @param refusedTypes types of which the server takes no record
+ * Stores the records directly on the FHIR server, since many of their types have no group.
+ * @param refusedTypes types of which the server accepts no record
  */
 export async function makeWorld (
   server: FhirServer,

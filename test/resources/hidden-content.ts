@@ -13,7 +13,7 @@ import type { World } from './fixture.js'
 const resourcesOfEach = 2
 const changesOfEach = 2
 
-/** A record that another system stored, with all that R4 has, keeps what the simple form cannot show. */
+/** A record that another system stored, with all that R4 has, preserves the parts that the simple form cannot show. */
 export async function testHiddenContent (
   t: Test, bodies: Bodies, { client, server, world }: TestContext
 ): Promise<void> {
@@ -52,7 +52,10 @@ async function changeFields (t: Test, { bodies, stored, from, server, client }: 
   t.strictSame(toComparable(content), toComparable(rest))
 }
 
-/** The resource with every reference led to a record of the tenant, as a server with referential integrity needs it. */
+/**
+ * The resource with every reference replaced by one to a record of the tenant, as a server with referential integrity
+ * needs it.
+ */
 function withOwnReferences ({ id, ...resource }: FhirResource, world: World): FhirResource {
   const inside = new Set(Array.isArray(resource.contained) ? resource.contained.map(({ id }) => `#${id}`) : [])
   const replaceReferences = (value: unknown): unknown => {

@@ -46,7 +46,7 @@ interface Variant {
   readonly environment?: Readonly<Record<string, string>>
 }
 
-/** What an Idempotency-Key promises, whichever FHIR server is behind the gateway. */
+/** The guarantees of an Idempotency-Key, on every FHIR server. */
 export async function testIdempotency (
   t: Test, fhirUrl: string, { callsOfWrite = 1, environment = {} }: Variant = {}
 ): Promise<void> {
@@ -65,7 +65,7 @@ export async function testIdempotency (
     (await send('GET', path)).data.total
 
   await t.test(
-    'a create is made once; sent again it gets the first answer, whatever became of the record since',
+    'a create is made once; sent again it gets the first response, whatever happened to the record since',
     async t => {
       const { send } = await createTenant()
       const key = randomUUID()
@@ -89,7 +89,7 @@ export async function testIdempotency (
     }
   )
 
-  await t.test('a change is made once, also one that would do more each time', async t => {
+  await t.test('a change is made once, also one that would add more each time', async t => {
     const { send } = await createTenant()
     const { data: { id } } = await send('POST', 'patients', { payload: { ...person, identifiers: [{ value: '0' }] } })
     const key = randomUUID()
@@ -103,7 +103,7 @@ export async function testIdempotency (
     t.match((await send('GET', `patients/${id}`)).data, { active: false, identifiers: { length: 2 } })
   })
 
-  await t.test('a change that changes nothing has its answer replayed too', async t => {
+  await t.test('a change without effect has its response replayed too', async t => {
     const { send } = await createTenant()
     const { data: { id } } = await send('POST', 'patients', { payload: person })
     const key = randomUUID()
@@ -114,7 +114,7 @@ export async function testIdempotency (
     t.equal((await send('GET', `patients/${id}`)).data.firstName, 'Grace')
   })
 
-  await t.test('of many that come at once with one key one is performed, and the others are told to wait', async t => {
+  await t.test('of concurrent requests with one key one is performed, and the others get 409 with Retry-After', async t => {
     const { send } = await createTenant()
     const { data: { id } } = await send('POST', 'patients', { payload: { ...person, identifiers: [{ value: '0' }] } })
     for (const count of [2, 20]) {
@@ -142,7 +142,7 @@ export async function testIdempotency (
     t.equal((await send('GET', `patients/${id}`)).data.identifiers.length, 3)
   })
 
-  await t.test('a key that was used for another request is refused, and nothing is done', async t => {
+  await t.test('a key that was used for another request is rejected, and nothing is done', async t => {
     const { send } = await createTenant()
     const { data: { id, versionId } } = await send('POST', 'patients', { payload: person })
     const { data: other } = await send('POST', 'patients', { payload: person })
@@ -192,7 +192,7 @@ export async function testIdempotency (
     )
   })
 
-  await t.test('a refused request may be sent again with its key, and is performed when it can be', async t => {
+  await t.test('a rejected request may be sent again with its key, and is performed when it is valid', async t => {
     const { send } = await createTenant()
     const key = randomUUID()
     const { data: { id } } = await send('POST', 'patients', { payload: person })
@@ -217,7 +217,7 @@ export async function testIdempotency (
     )
   })
 
-  await t.test('what was made and then deleted is not made again with the same key', async t => {
+  await t.test('a record that was created and then deleted is not created again with the same key', async t => {
     const { send } = await createTenant()
     const [created, changed] = [randomUUID(), randomUUID()]
     const { data: { id } } = await send('POST', 'patients', { key: created, payload: person })
@@ -291,10 +291,10 @@ interface Rig {
   readonly countRecords: (send: ReturnType<typeof createSender>, path?: string) => Promise<number>
 }
 
-/** The datastore decides, and the gateway never hears of it; or the other way round. */
+/** The datastore performs it, and its response never arrives; or it never gets the request. */
 async function testInterruptions (t: Test, { backend, createTenant, countRecords }: Rig): Promise<void> {
   await t.test(
-    'a create whose answer was lost is found by the next try, and what was never stored is stored then',
+    'a create whose response was lost is found by the retry, and one that was never stored is stored by it',
     async t => {
       for (const what of ['answer', 'request'] as const) {
         const { send } = await createTenant()
@@ -327,7 +327,7 @@ async function testInterruptions (t: Test, { backend, createTenant, countRecords
   })
 
   await t.test(
-    'a create that reaches the datastore after the next try has done its work makes no second record',
+    'a create that reaches the datastore after the retry was performed makes no second record',
     async t => {
       const { send } = await createTenant()
       const key = randomUUID()
@@ -343,7 +343,7 @@ async function testInterruptions (t: Test, { backend, createTenant, countRecords
     }
   )
 
-  await t.test('a change whose answer was lost is not made again, and one that was never made is', async t => {
+  await t.test('a change whose response was lost is not made again, and one that was never made is', async t => {
     for (const what of ['answer', 'request'] as const) {
       const { send } = await createTenant()
       const key = randomUUID()
@@ -365,7 +365,7 @@ async function testInterruptions (t: Test, { backend, createTenant, countRecords
     }
   })
 
-  await t.test('a change whose answer was lost is told from what others changed since', async t => {
+  await t.test('a change whose response was lost is distinguished from later changes of others', async t => {
     const { send } = await createTenant()
     const key = randomUUID()
     const { data: { id } } = await send('POST', 'patients', { payload: { ...person, identifiers: [{ value: '0' }] } })
@@ -384,7 +384,7 @@ async function testInterruptions (t: Test, { backend, createTenant, countRecords
     t.match((await send('GET', `patients/${id}`)).data, { identifiers: { length: 2 }, active: false })
   })
 
-  await t.test('where nobody can tell whether a change was made it is not made, until the client decides', async t => {
+  await t.test('a change with an unknown outcome is not made again, until the client decides', async t => {
     const { send } = await createTenant()
     const key = randomUUID()
     const { data: { id } } = await send('POST', 'patients', { payload: { ...person, identifiers: [{ value: '0' }] } })
@@ -406,7 +406,7 @@ async function testInterruptions (t: Test, { backend, createTenant, countRecords
   })
 
   await t.test(
-    'a change that reaches the datastore after the next try has done its work is not made twice',
+    'a change that reaches the datastore after the retry was performed is not made twice',
     async t => {
       const { send } = await createTenant()
       const key = randomUUID()
@@ -424,7 +424,7 @@ async function testInterruptions (t: Test, { backend, createTenant, countRecords
     }
   )
 
-  await t.test('a change that reaches the datastore while the next try is under way is not made twice', async t => {
+  await t.test('a change that reaches the datastore during the retry is not made twice', async t => {
     const { send } = await createTenant()
     const key = randomUUID()
     const { data: { id } } = await send('POST', 'patients', { payload: { ...person, identifiers: [{ value: '0' }] } })
@@ -474,7 +474,7 @@ async function testTwoGateways (t: Test, fhirUrl: string): Promise<void> {
     return (await guard(tenantId).search({ kind: 'search', type: 'Patient', parameters: [], route: 'patients' })).total
   }
 
-  await t.test('gateways that get one create at the same moment make one record and give one answer', async t => {
+  await t.test('concurrent creates with one key at several gateways make one record and give one response', async t => {
     const gateways = Array.from({ length: 5 }, () => createKeyedGateway(t, { ms: midnight }))
     for (let round = 1; round <= 3; round++) {
       const [tenantId, key] = [newTenant(), randomUUID()]
@@ -504,7 +504,7 @@ async function testTwoGateways (t: Test, fhirUrl: string): Promise<void> {
     t.equal(await countPatients(tenantId), 2)
   })
 
-  await t.test('the marks of a tenant lead to no record of another', async t => {
+  await t.test('the tags of a tenant find no record of another', async t => {
     const [mine, theirs] = [newTenant(), newTenant()]
     const { backend, guard } = createGateway(fhirUrl)
     t.teardown(() => backend.close())

@@ -70,7 +70,7 @@ await t.test('at two gateways that share Redis', async t => {
     t.strictSame([again.status, again.isReplayed, again.data.identifiers.length], [200, true, 2])
   })
 
-  await t.test('while one gateway performs a change, the other one asks to wait', async t => {
+  await t.test('while one gateway performs a change, the other one responds 409 with Retry-After', async t => {
     const [id, key] = [await createPatient(), randomUUID()]
     const held = backend.hold('request', 'PUT')
     const performed = send(first, 'PATCH', `patients/${id}`, { key, payload: appended })
@@ -82,14 +82,14 @@ await t.test('at two gateways that share Redis', async t => {
     t.match(await send(other, 'PATCH', `patients/${id}`, { key, payload: appended }), { status: 200, isReplayed: true })
   })
 
-  await t.test('a key that was used for another create is refused at the other gateway', async t => {
+  await t.test('a key that was used for another create is rejected at the other gateway', async t => {
     const [key, payload] = [randomUUID(), { firstName: 'Ada', lastName: 'Lovelace' }]
     t.equal((await send(first, 'POST', 'patients', { key, payload })).status, 201)
     t.equal((await send(other, 'POST', 'patients', { key, payload: { ...payload, lastName: 'Byron' } })).status, 422)
     t.match(await send(other, 'POST', 'patients', { key, payload }), { status: 201, isReplayed: true })
   })
 
-  await t.test('without Redis a request with a key is refused before anything is done; others are served', async t => {
+  await t.test('without Redis a request with a key is rejected before anything is done; others are served', async t => {
     const id = await createPatient()
     await redis.stop()
     const calls = backend.seen.length

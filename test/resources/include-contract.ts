@@ -7,8 +7,8 @@ import { startWatched } from '../harness/recording-backend.js'
 import { createGateway, newTenant, system } from '../tenant-guard/guarded.js'
 
 /**
- * What comes along with a record, whichever FHIR server holds it.
- * @param refusedTypes types of which the server takes no record
+ * The records that are included with a record, on every FHIR server.
+ * @param refusedTypes types of which the server accepts no record
  */
 export async function testIncludes (t: Test, fhirUrl: string, refusedTypes: readonly string[] = []): Promise<void> {
   const backend = await startWatched(fhirUrl)
@@ -44,7 +44,7 @@ export async function testIncludes (t: Test, fhirUrl: string, refusedTypes: read
   const tenantMeta = (tenantId: string) => ({ tag: [{ system, code: tenantId }] })
 
   await t.test(
-    "_revinclude answers with a searchset of the patient and the tenant's records about it, by addresses of the gateway",
+    "_revinclude responds with a searchset of the patient and the tenant's records about it, by addresses of the gateway",
     async t => {
       const { send, createPatient, createEncounter, createObservation } = await createClient()
       const id = await createPatient()
@@ -88,7 +88,7 @@ export async function testIncludes (t: Test, fhirUrl: string, refusedTypes: read
     }
   )
 
-  await t.test('_include answers with the record and what it refers to, the same way', async t => {
+  await t.test('_include responds with the record and what it refers to, the same way', async t => {
     const { send, createPatient, createEncounter, createObservation } = await createClient()
     const id = await createPatient()
     const visit = await createEncounter(id)
@@ -110,7 +110,7 @@ export async function testIncludes (t: Test, fhirUrl: string, refusedTypes: read
     t.strictSame(listIds(both.data.entry.map(({ resource }: any) => resource)), [id, visit, measured].sort())
   })
 
-  await t.test('include answers with the simple record and a list of simple records for each name', async t => {
+  await t.test('include responds with the simple record and a list of simple records for each name', async t => {
     const { send, createPatient, createEncounter, createObservation } = await createClient()
     const id = await createPatient()
     const bare = await send('GET', `patients/${id}?include=encounters,observations`)
@@ -138,7 +138,7 @@ export async function testIncludes (t: Test, fhirUrl: string, refusedTypes: read
     })
   })
 
-  await t.test('what was stored a moment ago comes along, also when the same was asked before', async t => {
+  await t.test('a record that was just stored is included, also after the same request before it', async t => {
     const { send, make, createPatient, createEncounter } = await createClient()
     const id = await createPatient()
     for (let number = 1; number <= 4; number++) {
@@ -169,7 +169,7 @@ export async function testIncludes (t: Test, fhirUrl: string, refusedTypes: read
   })
 
   await t.test(
-    "another tenant's record, an unknown and a deleted one are alike not found, whatever is asked along",
+    "another tenant's record, an unknown and a deleted one are all not found, with any include",
     async t => {
       const [mine, theirs] = [await createClient(), await createClient()]
       const foreign = await theirs.createPatient()
@@ -190,7 +190,7 @@ export async function testIncludes (t: Test, fhirUrl: string, refusedTypes: read
   )
 
   await t.test(
-    'records of another tenant that refer to the own one, or that it refers to, do not come along',
+    'records of another tenant that refer to the own one, or that it refers to, are not included',
     async t => {
       const [mine, theirs] = [await createClient(), await createClient()]
       const [own, foreign] = [await mine.createPatient(), await theirs.createPatient()]
@@ -217,7 +217,7 @@ export async function testIncludes (t: Test, fhirUrl: string, refusedTypes: read
     }
   )
 
-  await t.test('a name of a pair that R4 does not know is passed over where the type has the other name', async t => {
+  await t.test('a name of a pair that R4 does not know is ignored where the type has the other name', async t => {
     const { send, createPatient, make } = await createClient()
     const id = await createPatient()
     const allergy = await make('allergies', {
@@ -233,7 +233,7 @@ export async function testIncludes (t: Test, fhirUrl: string, refusedTypes: read
     t.equal((await send('GET', `patients/${id}?_revinclude=AllergyIntolerance:subject`)).data.entry.length, 1)
   })
 
-  await t.test('all groups that refer to a record come along at once, whatever the record is', async t => {
+  await t.test('all groups that refer to a record are included at once, whatever the record is', async t => {
     const { backend: straight, guard } = createGateway(fhirUrl)
     t.teardown(() => straight.close())
     const tenant = newTenant()
@@ -249,7 +249,7 @@ export async function testIncludes (t: Test, fhirUrl: string, refusedTypes: read
     }
   })
 
-  await t.test('what a record cannot have adds nothing, with a warning that names it, and the rest is included', async t => {
+  await t.test('a group that a record cannot have adds nothing, with a warning that names it, and the rest is included', async t => {
     const { send, createPatient, createEncounter } = await createClient()
     const id = await createPatient()
     const visit = await createEncounter(id)
@@ -298,7 +298,7 @@ export async function testIncludes (t: Test, fhirUrl: string, refusedTypes: read
     t.strictSame(await fetchIncludedIds(`encounters/${visit}?_include=Encounter:Patient&_include=Encounter:subject`), [id])
   })
 
-  await t.test('whatever else a read is asked is refused before the datastore is', async t => {
+  await t.test('any other query of a read is rejected before the datastore is called', async t => {
     const { send, createPatient } = await createClient()
     const id = await createPatient()
     backend.seen.length = 0

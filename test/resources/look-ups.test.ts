@@ -1,6 +1,6 @@
 /**
- * What a request means beyond its own text: the key that sent it, other names of fields, records named by id in place
- * of their URL.
+ * The context of a request beyond its own text: the key that sent it, other names of fields, records named by id in
+ * place of their URL.
  */
 import t, { type Test } from 'tap'
 import { startGateway } from '../harness/gateway.js'
@@ -44,7 +44,7 @@ t.test('a measure without URL is referred to by its id', async t => {
   t.equal((await send('GET', `measure-reports?measureId=${measure.id}`)).data.total, 1)
 })
 
-t.test('a measure that is unknown, deleted or another tenant’s is refused alike', async t => {
+t.test('a measure that is unknown, deleted or another tenant’s is rejected alike', async t => {
   const { send, sendAsOther } = await startClients(t)
   const { data: foreign } = await sendAsOther('POST', 'measures', {})
   const { data: deleted } = await send('POST', 'measures', {})
@@ -81,7 +81,7 @@ t.test('a field may be sent under its other name, and is shown under its own', a
 })
 
 t.test(
-  'an audit event is reported by the key that sent it, found by the words that it was sent with, and never changed',
+  'an audit event is reported by the key that sent it, found by the texts that it was sent with, and never changed',
   async t => {
     const { send } = await startClients(t)
     const agent = [{ who: 'the night shift', requestor: true }]

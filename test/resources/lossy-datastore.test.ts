@@ -6,12 +6,12 @@ import { startWatched } from '../harness/recording-backend.js'
 import { startTestSandbox } from '../harness/sandbox.js'
 import { startMeasured } from '../metrics/scrape.js'
 
-/** A datastore that drops the marital status of each record, and says 201. */
+/** A datastore that drops the marital status of each record, and responds 201. */
 const drop = (body: string): string => body.replaceAll(/,?"maritalStatus":\{[^{}]*\}/g, '')
 const married = { maritalStatus: { text: 'secretly married' } }
 const path = 'Patient.maritalStatus'
 
-await t.test('a datastore that drops content without a word', async t => {
+await t.test('a datastore that drops content silently', async t => {
   const sandbox = await startTestSandbox(t)
   const lossy = await startWatched(sandbox.url, drop)
   t.teardown(() => lossy.close())
@@ -62,7 +62,7 @@ await t.test('a datastore that drops content without a word', async t => {
     t.strictSame((await send()).meta.warnings, first.meta.warnings)
   })
 
-  await t.test('a line of an import names what was lost of it', async t => {
+  await t.test('a line of an import names the lost parts of its record', async t => {
     const importing = await startGateway(t, { fhirUrl: lossy.url })
     const client = createImporter(importing, (await importing.createKey()).secret)
     const { results } = await client.run([buildPatient(married), buildPatient()])
@@ -90,7 +90,7 @@ await t.test('a datastore that drops content without a word', async t => {
     t.strictSame([plain.status, listPaths(plain)], [201, []])
   })
 
-  await t.test('each entry of a transaction or batch says what was lost of it, and placeholders are not', async t => {
+  await t.test('each entry of a transaction or batch names its lost parts, and placeholders are not among them', async t => {
     const fullUrl = 'urn:uuid:0d9ab3b5-5f4b-4b0e-9d36-2a6d4c1c8f11'
     const observation = {
       resourceType: 'Observation',
@@ -115,7 +115,7 @@ await t.test('a datastore that drops content without a word', async t => {
     t.strictSame(batch.resource.entry[0].response.outcome.issue[0].expression, [path])
   })
 
-  await t.test('a conditional create that finds a record says nothing of the difference to what was sent', async t => {
+  await t.test('a conditional create that finds a record does not report differences from the body', async t => {
     const identifier = [{ system: 'http://example.org/mrn', value: '1' }]
     const ifNoneExist = 'identifier=http://example.org/mrn|1'
     const headers = { 'if-none-exist': ifNoneExist, prefer: 'return=OperationOutcome' }

@@ -12,23 +12,23 @@ import { testHiddenContent } from './hidden-content.js'
 import type { TestContext } from './location.js'
 import { isOpenEnded, getNonMatchingValue, listMatchingValues, listMatchingWords } from './search-values.js'
 
-/** What every resource group must do, whichever FHIR server is behind the gateway. */
+/** The rules for every resource group, on every FHIR server. */
 export async function testMapping (t: Test, mapping: Mapping, context: TestContext): Promise<void> {
   const bodies = new Bodies(mapping, replaceWithRecords(context.world))
   await testCreate(t, bodies, context)
   await testSearch(t, mapping, context)
   if (mapping.appendOnly) {
-    await t.test('is never changed, and deleted by a key that may do everything', t => testAppendOnly(t, bodies, context))
+    await t.test('is never changed, and deleted by a key with the scope *', t => testAppendOnly(t, bodies, context))
     return
   }
   await t.test('each field can be changed and removed, and nothing else changes', t => testChanges(t, bodies, context))
-  await t.test('a record that was read can be sent back whole, and what is read-only cannot be changed', t =>
+  await t.test('a record that was read can be sent back whole, and read-only fields cannot be changed', t =>
     testRoundTrip(t, bodies, context)
   )
-  await t.test('what another system stored keeps all that it does not show', t => testHiddenContent(t, bodies, context))
-  await t.test('a JSON Patch changes what it names', t => testJsonPatch(t, bodies, context))
-  await t.test('a version is changed and read as its client demands', t => testVersions(t, bodies, context))
-  await t.test('a deleted record is as if it had never been', t => testDelete(t, bodies, context))
+  await t.test('a record that another system stored preserves all its hidden parts', t => testHiddenContent(t, bodies, context))
+  await t.test('a JSON Patch changes the fields that it names', t => testJsonPatch(t, bodies, context))
+  await t.test("a version is changed and read by the client's conditions", t => testVersions(t, bodies, context))
+  await t.test('a deleted record is as if it had never existed', t => testDelete(t, bodies, context))
 }
 
 type SimpleRecord = Readonly<Record<string, unknown>>
@@ -39,7 +39,7 @@ function withoutIdentity (record: SimpleRecord): SimpleRecord {
   )
 }
 
-/** Fields that do not show what they should; a default that depends on the request need only be there. */
+/** Fields with a wrong value; a default that depends on the request need only be there. */
 function findDifferences (
   mapping: Mapping, actual: SimpleRecord, expected: SimpleRecord, sent: Body = expected
 ): string[] {
@@ -57,7 +57,7 @@ function findDifferences (
     )
 }
 
-/** Stores a body that must be taken. */
+/** Stores a body that must be accepted. */
 async function create (mapping: Mapping, { client }: TestContext, body: Body): Promise<ClientResponse> {
   const response = await client.send('POST', mapping.path, body)
   if (response.status !== 201) {
@@ -94,7 +94,7 @@ async function testCreate (t: Test, bodies: Bodies, context: TestContext): Promi
   }
 }
 
-/** Bodies in which every filter finds something to look at, where there can be anything. */
+/** Bodies in which every filter finds a value, where there can be any. */
 function buildFindableBodies (mapping: Mapping, { world }: TestContext): Body[] {
   const variants = Array.from(
     { length: 8 },
@@ -147,7 +147,7 @@ async function testSearch (t: Test, mapping: Mapping, context: TestContext): Pro
   for (const [name, filter] of Object.entries(mapping.filters)) {
     const isSorted = filter.param !== noParameter
     if (isSorted && context.hasParameter?.(mapping.type, filter.param) === false) {
-      await t.test(`${name}, which the server cannot search by, is refused`, async t => {
+      await t.test(`${name}, which the server cannot search by, is rejected`, async t => {
         const [value = 'x'] = records.flatMap(({ stored }) => listMatchingValues(stored, filter))
         t.match(await search({ [name]: value }), [/^400 .*"code":"BAD_REQUEST"/])
         t.match(await search({ sort: name }), [/^400 .*"code":"BAD_REQUEST"/])

@@ -6,7 +6,7 @@ async function startClient (t: import('tap').Test): Promise<Client> {
   return await createGatewayClient(await startGateway(t))
 }
 
-t.test('a body or an answer of another media type is told those of its own route', async t => {
+t.test('a request or an Accept of another media type is rejected with those of its route', async t => {
   const { send } = await startClient(t)
   t.match(await send('GET', 'bulk/jobs/none/results', undefined, { accept: 'application/json' }), {
     status: 406,
@@ -43,7 +43,7 @@ t.test('several values of one filter are to be joined only where that finds any 
   }
 })
 
-t.test('a code that no record can have is refused as a filter, with those that there are', async t => {
+t.test('a code that no record can have is rejected as a filter, with the valid ones', async t => {
   const { send } = await startClient(t)
   const { data: { id } } = await send('POST', 'patients', { firstName: 'Ada', lastName: 'Byron', gender: 'female' })
   for (const [path, message] of [
@@ -67,7 +67,7 @@ t.test('a code that no record can have is refused as a filter, with those that t
   ]) { t.match(await send('GET', path), { status: 200 }, path) }
 })
 
-t.test('a list of nothing and null are to be left out of a new record', async t => {
+t.test('an empty list and null are to be left out of a new record', async t => {
   const { send } = await startClient(t)
   const person = { firstName: 'Ada', lastName: 'Byron' }
   for (const languages of [[], null]) {
@@ -83,7 +83,7 @@ t.test('a list of nothing and null are to be left out of a new record', async t 
   })
 })
 
-t.test('text that ends with a line break is told so', async t => {
+t.test('text that ends with a line break is rejected with that reason', async t => {
   const { send } = await startClient(t)
   t.match(await send('POST', 'patients', { firstName: 'Ada\n', lastName: 'Byron' }), {
     status: 422,
@@ -91,7 +91,7 @@ t.test('text that ends with a line break is told so', async t => {
   })
 })
 
-t.test('a reference that leads nowhere is named by its place in its field', async t => {
+t.test('a reference that leads nowhere is reported by its place in its field', async t => {
   const { send } = await startClient(t)
   const { data: { id } } = await send('POST', 'patients', { firstName: 'Ada', lastName: 'Byron' })
   const {
@@ -127,9 +127,8 @@ t.test('a reference that leads nowhere is named by its place in its field', asyn
   )
 })
 
-// A key that got where the name of a filter or field is expected was in the error, and so in the client's log of
-// errors.
-t.test('no error repeats a key that stands in the place of a name', async t => {
+// A key in the place of the name of a filter or field was in the error, and so in the client's log of errors.
+t.test('no error repeats a key that is in the place of a name', async t => {
   const { url, createKey } = await startGateway(t)
   const { secret } = await createKey()
   const headers = { 'x-api-key': secret, 'content-type': 'application/json' }

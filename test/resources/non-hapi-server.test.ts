@@ -8,7 +8,7 @@ import { testChanges } from './change-contract.js'
 import { testIdempotency } from './idempotency-contract.js'
 import { testPaging } from './paging-contract.js'
 
-// The whole file, on a machine that does much else.
+// The whole file, on a busy machine.
 t.setTimeout(600_000)
 const server = await startTestSandbox(t, { ...unlikeHapi, references: 'checked' })
 await t.test('a keyed write is done once', t => testIdempotency(t, server.url, { callsOfWrite: 2 }))

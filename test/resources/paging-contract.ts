@@ -3,24 +3,24 @@ import { createGatewayClient, type ClientResponse, type Client } from '../harnes
 import type { TestGateway } from '../harness/gateway.js'
 import { mappings } from '../../src/mappings/registry.js'
 
-/** What searches must do page by page, whichever FHIR server is behind the gateway. */
+/** The guarantees of searches page by page, on every FHIR server. */
 export async function testPaging (t: Test, gateway: TestGateway): Promise<void> {
-  await t.test('every record comes on one page, and each page says how many there are in all', t =>
+  await t.test('every record is on one page, and each page has the total', t =>
     testPages(t, gateway)
   )
   await t.test('a record is found at once, and gone at once, though the same search was made before', t =>
     testFreshResults(t, gateway)
   )
   await t.test('a count above 100 is 100, with a warning', t => testLargeCounts(t, gateway))
-  await t.test('a person is found by the words of the name together, in any order, page by page', t =>
+  await t.test('a person is found by the parts of the name together, in any order, page by page', t =>
     testFullNames(t, gateway))
   await t.test('sort=date sorts every resource by its time', t => testDateSort(t, gateway))
-  await t.test('plain text is found exactly, with totals, page by page, and as it is after a change', t =>
+  await t.test('plain text is found exactly, with totals, page by page, and by its current value after a change', t =>
     testTextFilter(t, gateway))
   await t.test('filters that R4 has no parameter for are exact, with totals, page by page', t =>
     testFilterChecks(t, gateway))
-  await t.test('a cursor serves its own search and nothing else', t => testBoundCursors(t, gateway))
-  await t.test('what is not understood in a query is refused, and never passed over', t => testStrictQueries(t, gateway))
+  await t.test('a cursor is valid for its own search alone', t => testBoundCursors(t, gateway))
+  await t.test('an unknown part of a query is rejected, and never ignored', t => testStrictQueries(t, gateway))
 }
 
 async function createPatients (client: Client, count: number, lastName = 'Byron'): Promise<string[]> {
@@ -30,7 +30,7 @@ async function createPatients (client: Client, count: number, lastName = 'Byron'
   return responses.map(({ data }) => data.id as string).sort()
 }
 
-/** The ids of a page; throws what the gateway said in place of a page, which alone explains a failed run. */
+/** The ids of a page; throws the gateway's error in place of a page, which alone explains a failed run. */
 function listIds ({ status, data, text }: ClientResponse): string[] {
   if (status !== 200) throw new Error(`a search was answered ${status} ${text}`)
   return data.data.map(({ id }: { id: string }) => id)

@@ -6,7 +6,7 @@ import { incompleteLists, listReferrers } from '../../src/mappings/relations.js'
 import { parseInclude, buildRelations } from '../../src/api/resources/include.js'
 import { offersAll } from '../../src/tenant-guard/capabilities.js'
 
-t.test('no list that comes along has the name of a field', async t => {
+t.test('no list of an include has the name of a field', async t => {
   for (const mapping of mappings) {
     const fields = new Set([...identityFields, ...Object.keys(mapping.fields)])
     const lists = [incompleteLists, ...listReferrers(mapping, mappings).map(({ mapping: { path } }) => path)]
@@ -15,7 +15,7 @@ t.test('no list that comes along has the name of a field', async t => {
 })
 
 t.test(
-  'a group comes along by the search parameter that is about the record, and by another one only where there is none',
+  'a group is included by the search parameter that is about the record, and by another one only where there is none',
   async t => {
     const patients = mappings.find(({ path }) => path === 'patients')!
     const relations = buildRelations(patients, mappings)
@@ -47,14 +47,14 @@ t.test(
   }
 )
 
-t.test('all groups that refer to a record can come along at once', async t => {
+t.test('all groups that refer to a record can be included at once', async t => {
   for (const mapping of mappings) {
     const includes = [...buildRelations(mapping, mappings).values()].flatMap(({ includes }) => includes)
     t.ok(includes.length <= 60, `${mapping.path}: ${includes.length}`)
   }
 })
 
-t.test('every include that the capability statement promises is understood', async t => {
+t.test('every include of the capability statement is accepted', async t => {
   const {
     rest: [{ resource }]
   } = buildCapabilityStatements(mappings, { version: '1', url: 'http://x', date: new Date(0), fetchesImports: false, hasEvents: false }).full(

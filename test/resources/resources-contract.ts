@@ -9,23 +9,23 @@ import { testPaging } from './paging-contract.js'
 import { makeWorld } from './fixture.js'
 import type { TestContext } from './location.js'
 
-/** Far more than it takes, on a machine that does much else. */
+/** Far more than it takes, on a busy machine. */
 const limitMs = 900_000
 
-/** How many resource groups are put to the test at a time; more wait for the same processors. */
+/** How many resource groups are tested at a time; more wait for the same processors. */
 const parallel = 6
 
-/** What is put to the test of a server that cannot do all that R4 has. */
+/** The parts of the contract that a server is tested for, when it cannot do all of R4. */
 interface Extent {
   /** Paths of the resource groups; all of them unless said. */
   readonly groups?: readonly string[] | undefined
   /** Whether the server need have only the search parameters that it states. */
   readonly lacksParameters?: boolean
-  /** Types of which the server takes no record. */
+  /** Types of which the server accepts no record. */
   readonly refusedTypes?: readonly string[]
 }
 
-/** What the resources must do through the whole gateway, whichever FHIR server is behind it. */
+/** The rules for the resources through the whole gateway, on every FHIR server. */
 export async function testResources (
   t: Test,
   fhirUrl: string,

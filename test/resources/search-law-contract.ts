@@ -16,13 +16,13 @@ import type { TestContext } from './location.js'
 import { listElements, escapeCommas, isPlain, listMatchingValues } from './search-values.js'
 
 const limitMs = 900_000
-/** How many forms of each filter's values are sent; a resource takes as many records, and a few more. */
+/** How many forms of each filter's values are sent; a resource needs as many records, and a few more. */
 const maxForms = 8
 const samples = 60
-/** Values of one filter that are looked for in one record. */
+/** Values of one filter that are searched in one record. */
 const maxValues = 4
 
-/** What was sent is found by the filter with the same value, whichever FHIR server is behind the gateway. */
+/** A value that was sent is found by the filter with the same value, on every FHIR server. */
 export async function testSearchLaw (t: Test, fhirUrl: string): Promise<void> {
   t.setTimeout(limitMs)
   t.jobs = 6
@@ -31,7 +31,7 @@ export async function testSearchLaw (t: Test, fhirUrl: string): Promise<void> {
   const client = await createGatewayClient(gateway)
   const world = await makeWorld(server, client.tenantId)
   for (const mapping of mappings) {
-    t.test(`${mapping.path}: what was sent is found by the filter with the same value`, t =>
+    t.test(`${mapping.path}: a value that was sent is found by the filter with the same value`, t =>
       testFindsSentValues(t, mapping, { client, server, world }))
   }
 }
@@ -49,7 +49,7 @@ async function testFindsSentValues (t: Test, mapping: Mapping, { client, server,
       const seen = JSON.stringify(listElements(stored, filter))
       for (const value of listSentValues(mapping, name, { body, stored }).slice(0, maxValues)) {
         looked.add(name)
-        // What is required is the same in most bodies: a server indexes it in one as in the other.
+        // Required values are the same in most bodies: a server indexes them in one as in the other.
         const search = `${name}=${value} ${seen}`
         if (sought.has(search)) continue
         sought.add(search)
@@ -73,7 +73,7 @@ const getOwnField = ({ fields }: Mapping, filterName: string): string | undefine
     return filter !== undefined && (other ?? name) === filterName
   })
 
-/** The values by which a filter must find a body: of its own field as it was sent, and what R4's parameter sees. */
+/** The values by which a filter must find a body: of its own field as it was sent, and those of R4's parameter. */
 function listSentValues (
   mapping: Mapping,
   name: string,
@@ -96,7 +96,7 @@ function toSearchValues (value: unknown, filter: Filter): string[] {
   return filter.kind === 'token' && isElement(value) ? toTokens(value, filter) : []
 }
 
-/** Of a coding, a code with words, or an identifier; the words are what it is found by where it has no code. */
+/** Of a coding, a code with text, or an identifier; the text is the search value where it has no code. */
 function toTokens (value: Readonly<Record<string, unknown>>, filter: Filter): string[] {
   const codings = [value, ...[value.codings ?? []].flat() as typeof value[]]
   const codes = codings.flatMap(({ system, code, value: number }) => {
@@ -123,13 +123,13 @@ function buildLawBodies (mapping: Mapping, world: World): Body[] {
       left.set(name, forms.toSpliced(index, 1))
     }
     made.push(body)
-    // What no body can hold next to what is required alone.
+    // A form that no body can hold together with the required fields alone.
     if (count > maxForms * 2) break
   }
   return made
 }
 
-/** Values of the fields at which filters look, one for each form that differs in its members or its characters. */
+/** Values of the fields of filters, one for each form that differs in its members or its characters. */
 function sampleForms (
   mapping: Mapping,
   bodies: Bodies,
@@ -155,7 +155,7 @@ function sampleForms (
   }))
 }
 
-/** Which filters look at a value that a body has more than the minimal one, and at what. */
+/** Which filters see a value that a body has in addition to the minimal one, and which value. */
 function createNoveltyCheck (mapping: Mapping, minimal: Body): (body: Body) => string[] {
   const filters = Object.values(mapping.filters)
   const toResource = (sent: Body) => mapping.toFhir(mapping.withDefaults(sent, createContext))

@@ -1,11 +1,11 @@
-/** How a client would search for a stored resource, told by R4's definitions and not by the mapping. */
+/** How a client would search for a stored resource, derived from R4's definitions and not from the mapping. */
 import { toPlainNumbers } from '../../src/json/json.js'
 import type { FhirElement, FhirResource } from '../../src/mappings/fhir.js'
 import type { Filter } from '../../src/mappings/core/filter.js'
 import { isElement } from '../../src/mappings/core/path.js'
 import { getSearchParameters } from '../../src/sandbox/search-parameters.js'
 
-/** Values of a filter that find the resource; none when it has nothing that the filter looks at. */
+/** Values of a filter that find the resource; none when it has no value for the filter. */
 export function listMatchingValues (resource: FhirResource, filter: Filter): string[] {
   return listElements(resource, filter)
     .flatMap(element => valueListers[filter.kind](element, filter))
@@ -19,12 +19,12 @@ export function listMatchingWords (resource: FhirResource, filter: Filter): stri
     .filter(words => typeof words === 'string' && isPlain(words)) as string[]
 }
 
-/** Whether a filter looks at an open period of the resource, which no moment is too late for. */
+/** Whether a filter searches an open period of the resource, which matches every later moment. */
 export function isOpenEnded (resource: FhirResource, filter: Filter): boolean {
   return listElements(resource, filter).some(element => isElement(element) && element.end === undefined)
 }
 
-/** A well-formed value of a filter that finds nothing but what is {@link isOpenEnded}. */
+/** A well-formed value of a filter that matches nothing but {@link isOpenEnded} periods. */
 export function getNonMatchingValue ({ kind, types = [], canonicalOf, codes }: Filter): string | undefined {
   if (kind === 'reference') {
     return canonicalOf === undefined && types.length === 1
@@ -44,7 +44,7 @@ export function getNonMatchingValue ({ kind, types = [], canonicalOf, codes }: F
   }[kind]
 }
 
-/** What a filter looks at in a resource. */
+/** The values of a filter in a resource. */
 export const listElements = (resource: FhirResource, { param, paths }: Filter): readonly unknown[] =>
   paths?.flatMap(path => listElementsAt(toPlainNumbers(resource), path.split('.'))) ?? getSearchParameters(resource.resourceType).get(param)?.values(toPlainNumbers(resource)) ?? []
 
@@ -88,7 +88,7 @@ const valueListers: Readonly<Record<Filter['kind'], ValueLister>> = {
   uri: element => typeof element === 'string' ? [element] : []
 }
 
-/** The system of the codings that stand for text. */
+/** The system of the codings that represent text. */
 const ofText = 'urn:clinigate:text'
 
 interface Code { readonly system?: unknown, readonly code: string }
@@ -103,7 +103,7 @@ function listCodes (element: unknown): Code[] {
     const words = [element.text, ...codings.map(({ display }) => display)].filter(text => typeof text === 'string')
     return codes.length > 0 ? codes : words.map(code => ({ code }))
   }
-  // A coding that has only words is found by them.
+  // A coding that has only text is found by it.
   if (element.system === ofText) return [{ code: String(element.display) }]
   const code = element.code ?? element.value ?? (element.system === undefined ? element.display : undefined)
   // The system of a ContactPoint is no URI, and no part of its token.
@@ -120,6 +120,6 @@ const listOf = (value: unknown): readonly FhirElement[] => (value === undefined 
 
 export const escapeCommas = (code: string): string => code.replaceAll(',', '\\,')
 
-/** HAPI finds no text with a backslash, and none that its index cuts off or reads as nothing. */
+/** HAPI finds no text with a backslash, and none that its index truncates or reads as empty. */
 export const isPlain = (text: string): boolean =>
   /^[\x20-\x7e]{1,150}$/.test(text) && !/\\(?!,)/.test(text) && /\w/.test(text) && text === text.trim()

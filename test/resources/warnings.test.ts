@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap'
 import { startGateway } from '../harness/gateway.js'
 
-t.test('who writes an observation without a time is told in meta.warnings, and it is stored', async t => {
+t.test('an observation without a time is stored with a warning in meta.warnings', async t => {
   const { inject, createKey } = await startGateway(t)
   const { secret } = await createKey()
   const send = async (method: 'GET' | 'POST' | 'PATCH', path: string, payload?: object, headers = {}) =>
@@ -42,7 +42,7 @@ t.test('who writes an observation without a time is told in meta.warnings, and i
   )
 })
 
-t.test('who changes a record with a narrative is told that it was kept, and one who reads it is not', async t => {
+t.test('a change of a record with a narrative warns that it was preserved, and a read does not', async t => {
   const { inject, createKey } = await startGateway(t)
   const { secret } = await createKey()
   const send = async (method: 'GET' | 'POST' | 'PATCH', path: string, payload?: object, type = 'application/json') =>
@@ -85,7 +85,7 @@ t.test('who changes a record with a narrative is told that it was kept, and one 
   )
 })
 
-t.test('who writes that a patient died before being born is told, and it is stored', async t => {
+t.test('a patient who died before being born is stored with a warning', async t => {
   const { inject, createKey } = await startGateway(t)
   const { secret } = await createKey()
   const createAndListWarnings = async (birthDate: string, deceased: string | boolean) => {
@@ -105,7 +105,7 @@ t.test('who writes that a patient died before being born is told, and it is stor
   t.strictSame(await createAndListWarnings('1990-03-14', true), [])
 })
 
-t.test('who patches a code alone is told of the words of the old one that stay beside it', async t => {
+t.test('a patch of a code alone warns of the old text that stays with it', async t => {
   const { inject, createKey } = await startGateway(t)
   const { secret } = await createKey()
   const send = async (method: 'POST' | 'PATCH', path: string, payload: object) =>
@@ -152,7 +152,7 @@ async function startClient (t: Test) {
     })).json()
 }
 
-/** The places that a response warns of. */
+/** The paths that a response warns of. */
 const listWarnings = ({ meta: { warnings = [] } }: { meta: { warnings?: any[] } }) =>
   warnings.flatMap(({ expression }) => expression).sort()
 
@@ -178,7 +178,7 @@ t.test('a record that a modifier extension negates is not read without a warning
   t.strictSame(listWarnings(await send('GET', `patients/${patientId}`)), [])
 })
 
-t.test('a prescription of two dosages is not read as one of the first alone, nor an old address as where a patient lives', async t => {
+t.test('a prescription of two dosages is not read as one of the first alone, nor an old address as the current one', async t => {
   const send = await startClient(t)
   const address = [{ use: 'old', city: 'Bern' }, { use: 'home', city: 'Basel' }]
   const patient = { resourceType: 'Patient', name: [{ family: 'Byron' }], address }

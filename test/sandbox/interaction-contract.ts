@@ -4,8 +4,8 @@ import { bundle, entry, requireRejected, Server, type TestResponse } from './ser
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
 /**
- * How resources are written, read and deleted, alone and in Bundles. A real HAPI keeps it as the sandbox does, but for
- * what `isSandbox` tells apart.
+ * How resources are written, read and deleted, alone and in Bundles. A real HAPI behaves like the sandbox, but for
+ * where `isSandbox` distinguishes them.
  */
 export async function interactionContract (t: Test, url: string, { isSandbox }: { isSandbox: boolean }): Promise<void> {
   const server = new Server(url)
@@ -30,7 +30,7 @@ export async function interactionContract (t: Test, url: string, { isSandbox }: 
   }
 
   t.test(
-    'a created resource has an id, a version and a time of the server, whatever the client says of them',
+    'a created resource has an id, a version and a time of the server, whatever the client sends for them',
     async t => {
       const response = await server.send('POST', '/Patient', {
         resourceType: 'Patient',
@@ -54,7 +54,7 @@ export async function interactionContract (t: Test, url: string, { isSandbox }: 
     }
   )
 
-  t.test('a number keeps its text in every answer', async t => {
+  t.test('a number preserves its text in every response', async t => {
     const text = JSON.stringify({
       ...observation(`Patient/${id('number')}`),
       id: id('number'),
@@ -84,7 +84,7 @@ export async function interactionContract (t: Test, url: string, { isSandbox }: 
     t.match((await server.send('GET', `/Observation/${id('number')}`)).text, /"value":\s*1\.200\b/)
   })
 
-  t.test('an update makes the next version; every version can be read', async t => {
+  t.test('an update creates the next version; every version can be read', async t => {
     t.equal((await put('versions', { active: true })).status, 201)
     const second = await put('versions', { active: false })
     t.equal(second.status, 200)
@@ -95,14 +95,14 @@ export async function interactionContract (t: Test, url: string, { isSandbox }: 
     requireRejected(t, await server.send('GET', `/Patient/${id('versions')}/_history/x`), 404, 'a version that is none')
   })
 
-  t.test('an update that changes nothing makes no version', async t => {
+  t.test('an update without changes creates no version', async t => {
     await put('same', { active: true, ...tag('a') })
     const again = await put('same', { active: true })
     t.equal(again.status, 200)
     t.equal(again.resource.meta.versionId, '1')
   })
 
-  t.test('tags are added by an update and never taken away', async t => {
+  t.test('tags are added by an update and never removed', async t => {
     await put('tags', tag('a'))
     t.same(listTags(await put('tags', { active: true })), ['a'])
     t.same(listTags(await put('tags', { active: true, ...tag('b') })), ['a', 'b'])
@@ -121,7 +121,7 @@ export async function interactionContract (t: Test, url: string, { isSandbox }: 
     t.equal((await put('if-match', { gender: 'male' }, { 'if-match': 'W/"2"' })).status, 200)
   })
 
-  t.test('of updates on one version at the same time exactly one is made', async t => {
+  t.test('of concurrent updates on one version exactly one is made', async t => {
     await put('race')
     const responses = await Promise.all(
       Array.from({ length: 8 }, (_, i) => put('race', { birthDate: `200${i}` }, { 'if-match': 'W/"1"' }))
@@ -129,7 +129,7 @@ export async function interactionContract (t: Test, url: string, { isSandbox }: 
     t.equal(responses.filter(({ status }) => status === 200).length, 1)
   })
 
-  t.test('a deleted resource is gone, its history is not, and deleting again is no mistake', async t => {
+  t.test('a deleted resource is gone, its history is not, and deleting again is no error', async t => {
     await put('gone', { active: true })
     const deleted = await server.send('DELETE', `/Patient/${id('gone')}`)
     t.equal(deleted.status, 200)
@@ -142,7 +142,7 @@ export async function interactionContract (t: Test, url: string, { isSandbox }: 
     t.equal((await server.send('DELETE', `/Patient/${id('never')}`)).status, 200)
   })
 
-  t.test('a history tells every version, the newest first, in pages', async t => {
+  t.test('a history has every version, the newest first, in pages', async t => {
     await put('history', { active: true })
     await put('history', { active: false })
     await server.send('DELETE', `/Patient/${id('history')}`)
@@ -163,7 +163,7 @@ export async function interactionContract (t: Test, url: string, { isSandbox }: 
     requireRejected(t, await server.send('GET', `/Patient/${id('never')}/_history`), 404, 'no history')
   })
 
-  t.test('a read of chosen elements keeps the whole meta', async t => {
+  t.test('a read with _elements returns the whole meta', async t => {
     await put('elements', { active: true, deceasedBoolean: false, gender: 'male', ...tag('a') })
     const { resource } = await server.send('GET', `/Patient/${id('elements')}?_elements=meta`)
     t.same(Object.keys(resource).sort(), ['id', 'meta', 'resourceType'])
@@ -175,7 +175,7 @@ export async function interactionContract (t: Test, url: string, { isSandbox }: 
     )
   })
 
-  t.test('a body that is not the resource of the URL is refused', async t => {
+  t.test('a body that is not the resource of the URL is rejected', async t => {
     for (const [method, path, body] of [
       ['POST', '/Observation', patient('x')],
       ['POST', '/Patient', ''],
@@ -186,12 +186,12 @@ export async function interactionContract (t: Test, url: string, { isSandbox }: 
       ['PUT', `/Patient/${id('x')}`, patient('y')],
       ['PUT', `/Patient/${id('x')}`, { resourceType: 'Observation', id: id('x') }],
       ['PUT', '/Patient/a_b', { resourceType: 'Patient', id: 'a_b' }],
-      // A number that a server which numbers its records does not come to, however many a run of all tests stores.
+      // An id that a server with numeric ids does not reach, however many records a run of all tests stores.
       ['PUT', '/Patient/999999999999999', { resourceType: 'Patient', id: '999999999999999' }]
     ] as const) { requireRejected(t, await server.send(method, path, body), 400, `${method} ${path}`) }
   })
 
-  t.test('a reference leads to a resource of this server, or the write is refused', async t => {
+  t.test('a reference names an existing resource of this server, or the write is rejected', async t => {
     await put('target')
     for (const reference of [
       'Patient/none',
@@ -214,7 +214,7 @@ export async function interactionContract (t: Test, url: string, { isSandbox }: 
     )
   })
 
-  // A DetectedIssue of R4's own examples was refused because of the web page that it names.
+  // A DetectedIssue of R4's own examples was rejected because of the web page that it names.
   t.test('a web page that is named as reference by a uri may be anywhere', async t => {
     const reference = 'http://www.tmhp.com/2011/CHEST%20IMAGING%20GUIDELINES%202011.pdf'
     const expression = { language: 'text/fhirpath', expression: 'true', reference }
@@ -236,7 +236,7 @@ export async function interactionContract (t: Test, url: string, { isSandbox }: 
     }
   })
 
-  t.test('what another resource refers to is not deleted', async t => {
+  t.test('a resource that others refer to is not deleted', async t => {
     await put('pinned')
     const referring = await server.send('POST', '/Observation', observation(`Patient/${id('pinned')}`))
     requireRejected(t, await server.send('DELETE', `/Patient/${id('pinned')}`), 409, 'pinned')
@@ -245,7 +245,7 @@ export async function interactionContract (t: Test, url: string, { isSandbox }: 
     t.equal((await server.send('DELETE', `/Patient/${id('pinned')}`)).status, 200)
   })
 
-  t.test('a search finds what a resource says now, no longer what it said', async t => {
+  t.test('a search finds the current content of a resource, no longer the previous one', async t => {
     const countFound = async (query: string) =>
       (await server.send('GET', `/Patient?_id=${id('now')}&${query}`)).resource.total
     await put('now', { gender: 'male' })
@@ -322,7 +322,7 @@ export async function interactionContract (t: Test, url: string, { isSandbox }: 
   const urn = 'urn:uuid:6f2c1d5e-0000-4000-8000-000000000001'
 
   t.test('the entries of a transaction refer to each other by urn, in any order', async t => {
-    const answer = await server.send(
+    const response = await server.send(
       'POST',
       '',
       bundle(
@@ -333,9 +333,9 @@ export async function interactionContract (t: Test, url: string, { isSandbox }: 
         entry('PUT', `Patient/${id('tx')}`, patient('tx', { link: [{ other: { reference: urn }, type: 'seealso' }] }))
       )
     )
-    t.equal(answer.status, 200)
-    t.equal(answer.resource.type, 'transaction-response')
-    const [searched, observed, created, updated] = answer.resource.entry
+    t.equal(response.status, 200)
+    t.equal(response.resource.type, 'transaction-response')
+    const [searched, observed, created, updated] = response.resource.entry
     t.equal(searched.resource.entry.length, 1, 'reads see what the transaction wrote')
     t.same(
       [observed, created, updated].map(({ response }) => response.status),
@@ -346,7 +346,7 @@ export async function interactionContract (t: Test, url: string, { isSandbox }: 
     t.equal((await server.send('GET', `/Patient/${id('tx')}`)).resource.link[0].other.reference, target)
   })
 
-  t.test('a transaction that fails anywhere leaves nothing behind', async t => {
+  t.test('a transaction that fails anywhere has no effect', async t => {
     await put('stays', { active: true })
     const failing: Array<[object, number | number[]]> = [
       [entry('POST', 'Observation', observation('Patient/none')), 400],
@@ -404,7 +404,7 @@ export async function interactionContract (t: Test, url: string, { isSandbox }: 
     t.equal((await server.send('GET', `/Patient/${id('both')}`)).status, 410)
   })
 
-  t.test('a transaction creates what is not there yet, and refers to what is', async t => {
+  t.test('a transaction creates missing resources, and refers to existing ones', async t => {
     const create = {
       fullUrl: urn,
       resource: { resourceType: 'Patient', ...buildIdentifier('maybe') },
@@ -446,7 +446,7 @@ export async function interactionContract (t: Test, url: string, { isSandbox }: 
     t.equal(resource.entry[3].resource.entry.length, 1)
   })
 
-  t.test('a Bundle shows what it wrote when it is asked to', async t => {
+  t.test('a Bundle returns the resources it wrote with Prefer: return=representation', async t => {
     const body = bundle('transaction', entry('POST', 'Patient', { resourceType: 'Patient', active: true }))
     t.equal((await server.send('POST', '', body)).resource.entry[0].resource, undefined)
     t.equal(
@@ -459,13 +459,13 @@ export async function interactionContract (t: Test, url: string, { isSandbox }: 
     )
   })
 
-  t.test('a Bundle that is no batch or transaction is refused', async t => {
+  t.test('a Bundle that is no batch or transaction is rejected', async t => {
     for (const body of [bundle('collection'), bundle('batch-response'), patient('x')]) {
       requireRejected(t, await server.send('POST', '', body), 400, JSON.stringify(body))
     }
   })
 
-  t.test('what the server can do is stated', async t => {
+  t.test('the CapabilityStatement lists what the server can do', async t => {
     const { status, resource } = await server.send('GET', '/metadata')
     t.equal(status, 200)
     t.match(resource, { resourceType: 'CapabilityStatement', fhirVersion: '4.0.1' })
@@ -474,7 +474,7 @@ export async function interactionContract (t: Test, url: string, { isSandbox }: 
     if (isSandbox) t.equal(resource.software.name, 'clinigate sandbox')
   })
 
-  t.test('unknown ids and types are not found; HEAD tells the version without a body', async t => {
+  t.test('unknown ids and types are not found; HEAD has the version without a body', async t => {
     requireRejected(t, await server.send('GET', `/Patient/${id('never')}`), 404, 'id')
     requireRejected(t, await server.send('GET', '/Nope/1'), 404, 'type')
     requireRejected(t, await server.send('GET', '/patient/1'), 404, 'another case')

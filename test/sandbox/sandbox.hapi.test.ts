@@ -5,5 +5,5 @@ import { searchContract } from './search-contract.js'
 
 const { url } = requireRealBackend()
 
-t.test('HAPI keeps the contract of interactions', t => interactionContract(t, url, { isSandbox: false }))
-t.test('HAPI keeps the contract of searches', t => searchContract(t, url))
+t.test('HAPI fulfils the contract of interactions', t => interactionContract(t, url, { isSandbox: false }))
+t.test('HAPI fulfils the contract of searches', t => searchContract(t, url))

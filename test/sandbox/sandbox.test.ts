@@ -11,8 +11,8 @@ const sandbox = await startTestSandbox(t)
 const server = new Server(sandbox.url)
 const { url } = sandbox
 
-await t.test('the sandbox keeps the contract of interactions', t => interactionContract(t, url, { isSandbox: true }))
-await t.test('the sandbox keeps the contract of searches', t => searchContract(t, url))
+await t.test('the sandbox fulfils the contract of interactions', t => interactionContract(t, url, { isSandbox: true }))
+await t.test('the sandbox fulfils the contract of searches', t => searchContract(t, url))
 
 t.test('a delete on another version than the newest deletes nothing', async t => {
   const path = `/Patient/${server.id('kept')}`
@@ -30,7 +30,7 @@ t.test('a delete on another version than the newest deletes nothing', async t =>
   )
 })
 
-t.test('what the sandbox does not offer it refuses', async t => {
+t.test('the sandbox rejects everything that it does not support', async t => {
   requireRejected(t, await server.send('POST', '/Patient/_search', '{}'), 415, 'a search that is no form')
   requireRejected(
     t,
@@ -81,7 +81,7 @@ t.test('what the sandbox does not offer it refuses', async t => {
   t.equal(elsewhere.status, 404)
 })
 
-t.test('no answer repeats what was sent', async t => {
+t.test('no error response repeats what was sent', async t => {
   for (const response of [
     await server.send('GET', '/Patient?secret=1'),
     await server.send('GET', '/secret/1'),
@@ -94,7 +94,7 @@ t.test('no answer repeats what was sent', async t => {
   }
 })
 
-t.test('resources outlive a restart, in a file of the same version only', async t => {
+t.test('resources survive a restart, in a file of the same version only', async t => {
   const file = join(t.testdir(), 'sandbox.db')
   const first = await startSandbox({ file, now: () => new Date() })
   await new Server(first.url).send('PUT', '/Patient/p', { resourceType: 'Patient', id: 'p', gender: 'male' })
@@ -108,7 +108,7 @@ t.test('resources outlive a restart, in a file of the same version only', async 
   await t.rejects(startSandbox({ file, now: () => new Date() }), /version 99/)
 })
 
-t.test('two run side by side and share nothing; times and ids are those given', async t => {
+t.test('two sandboxes run at once and share nothing; times and ids are the given ones', async t => {
   const now = () => new Date('2026-01-02T03:04:05.678Z')
   const other = await startSandbox({ file: ':memory:', now, newId: () => 'given' })
   t.teardown(() => other.close())
@@ -120,7 +120,7 @@ t.test('two run side by side and share nothing; times and ids are those given', 
   })
 })
 
-t.test('the sandbox refuses what HAPI lets pass or leaves out', async t => {
+t.test('the sandbox rejects requests that HAPI accepts or ignores', async t => {
   for (const query of [
     'Patient?name=',
     'Patient?name=a,',
@@ -179,7 +179,7 @@ t.test('every R4 type can be stored, and searched by each of its parameters', as
   const { resource: { rest: [{ resource: types }] } } = await server.send('GET', '/metadata')
   for (const { type, searchParam } of types) {
     await server.store({ resourceType: type, id: server.id('bare') })
-    // Patient.deceased is false where nothing is said.
+    // Patient.deceased is false where it is missing.
     const own = searchParam.filter(({ name }: any) => !name.startsWith('_') && name !== 'deceased')
     const response = await server.search(
       `${type}?_id=~bare&${own.map(({ name }: any) => `${name}:missing=true`).join('&')}`

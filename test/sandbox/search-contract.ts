@@ -2,14 +2,14 @@ import type { Test } from 'tap'
 import { waitUntil } from '../harness/until.js'
 import { Server } from './server.js'
 
-/** What searches find and refuse. A real HAPI keeps it as the sandbox does. */
+/** The results and errors of searches. A real HAPI behaves like the sandbox. */
 export async function searchContract (t: Test, url: string): Promise<void> {
   const server = new Server(url)
   const { run, tag } = server
   const id = (name: string) => server.id(name)
 
   const to = (type: string, name: string) => ({ reference: `${type}/${id(name)}` })
-  /** Stores in a later millisecond than what is there, so that the time of the last change tells the order. */
+  /** Stores in a later millisecond than the records before, so that the time of the last change gives the order. */
   const storeLater: Server['store'] = async resource => {
     const before = Date.now()
     await waitUntil(() => Date.now() > before)
@@ -283,7 +283,7 @@ export async function searchContract (t: Test, url: string): Promise<void> {
   Patient?birthdate=1980&gender=female => a
 `)
 
-  t.test('an include brings what is one hop away, once, and is not counted', async t => {
+  t.test('an include returns records one reference away, once, and does not count them', async t => {
     for (const [query, total, expected] of [
       ['Observation?_include=Observation:subject', 4, 'a (included),b (included),o1,o2,o3,o4'],
       ['Observation?_id=~o1&_include=Observation:subject:Group', 1, 'o1'],
@@ -300,7 +300,7 @@ export async function searchContract (t: Test, url: string): Promise<void> {
     }
   })
 
-  t.test('results come in the order that was asked for, those without a value last', async t => {
+  t.test('results come in the requested order, those without a value last', async t => {
     for (const [query, expected] of [
       ['Patient?_sort=birthdate', 'c,a,b'],
       ['Patient?_sort=-birthdate', 'b,a,c'],
@@ -330,13 +330,13 @@ export async function searchContract (t: Test, url: string): Promise<void> {
     t.same(seen, ['o1', 'o2', 'o3', 'o4'])
   })
 
-  t.test('an entry tells where it is and why it is there', async t => {
+  t.test('an entry has its fullUrl and search mode', async t => {
     const { resource } = await server.search('Patient?_id=~a')
     t.match(resource.entry[0], { fullUrl: `${server.url}/Patient/${id('a')}`, search: { mode: 'match' } })
     t.ok(resource.link.some((link: any) => link.relation === 'self'))
   })
 
-  t.test('a count comes without entries', async t => {
+  t.test('a count is returned without entries', async t => {
     for (const page of ['_summary=count', '_count=0&_offset=0&_total=accurate']) {
       const { resource } = await server.search('Patient?birthdate=1980', page)
       t.equal(resource.total, 2, page)
@@ -344,13 +344,13 @@ export async function searchContract (t: Test, url: string): Promise<void> {
     }
   })
 
-  t.test('chosen elements come with type, id and all of meta', async t => {
+  t.test('_elements returns type, id and all of meta with the elements', async t => {
     const { resource: { entry: [{ resource }] } } = await server.search('Patient?_id=~a&_elements=birthDate')
     t.same(Object.keys(resource).sort(), ['birthDate', 'id', 'meta', 'resourceType'])
     t.match(resource.meta.tag.map((tag: any) => tag.code), [run, 'SUBSETTED'])
   })
 
-  t.test('a search may come as a form, and the URL counts as well', async t => {
+  t.test('a search may be sent as a form, and the URL counts as well', async t => {
     const form = { 'content-type': 'application/x-www-form-urlencoded' }
     const found = await server.send('POST', `/Patient/_search?_tag=${tag.system}%7C${tag.code}`, 'name=m%C3%BCl', form)
     t.same(server.listNames(found), ['a'])
@@ -358,7 +358,7 @@ export async function searchContract (t: Test, url: string): Promise<void> {
     t.same(server.listNames(none), [])
   })
 
-  t.test('what a search does not understand it refuses', async t => {
+  t.test('an unknown part of a search is rejected', async t => {
     for (const query of [
       'Patient?foo=1',
       'Patient?birthdate=foo',

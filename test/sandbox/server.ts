@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Test } from 'tap'
 
-/** What a server answered; `resource` is its body. */
+/** The response of a server; `resource` is its body. */
 export interface TestResponse {
   readonly status: number
   readonly headers: Headers
@@ -9,14 +9,14 @@ export interface TestResponse {
   readonly resource: any
 }
 
-/** A FHIR server and a corner of it: nothing else there has ids or tags that begin with `run`. */
+/** A FHIR server and a part of it: no other resources there have ids or tags that begin with `run`. */
 export class Server {
   readonly run = `r${randomUUID().slice(0, 8)}`
   readonly tag = { system: 'urn:test:run', code: this.run }
 
   constructor (readonly url: string) {}
 
-  /** Sends to a path under the base URL; a body that is text goes as it is. */
+  /** Sends to a path under the base URL; a text body is sent unchanged. */
   async send (
     method: string, path: string, body?: unknown, headers: Record<string, string> = {}
   ): Promise<TestResponse> {
@@ -52,7 +52,7 @@ export class Server {
   }
 
   /**
-   * `Patient?name=anna` among the resources with the tag; `~name` stands for an id. Raw `|`, `+` and spaces are
+   * `Patient?name=anna` among the resources with the tag; `~name` represents an id. Raw `|`, `+` and spaces are
    * encoded.
    */
   async search (query: string, page = '_offset=0&_count=50&_total=accurate'): Promise<TestResponse> {

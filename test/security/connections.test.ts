@@ -27,10 +27,10 @@ function open (url: string): Socket {
 
 t.setTimeout(300_000)
 
-t.test('one gateway and whatever comes over its connections', async t => {
+t.test('one gateway and all that arrives over its connections', async t => {
   const shared = await startGatewayWithKey(t)
 
-  await t.test('what two parsers could read in two ways reaches no route twice', async t => {
+  await t.test('a request that two parsers could read in two ways reaches no route twice', async t => {
     const { gateway: { url }, secret, countPatients } = shared
     const head = `POST /v1/patients HTTP/1.1\r\nhost: h\r\nx-api-key: ${secret}\r\ncontent-type: application/json\r\n`
     const hidden = `POST /v1/patients HTTP/1.1\r\nhost: h\r\nx-api-key: ${secret}\r\ncontent-type: application/json\r\ncontent-length: ${patient.length}\r\n\r\n${patient}`
@@ -67,7 +67,7 @@ t.test('one gateway and whatever comes over its connections', async t => {
     t.equal(await countPatients(), 0)
   })
 
-  await t.test('methods and upgrades that ask for more than a request are refused, and open nothing', async t => {
+  await t.test('TRACE, upgrades and other requests for more than HTTP are rejected, and open nothing', async t => {
     const { gateway: { url }, secret } = shared
     const sendRequest = async (line: string, ...headers: string[]) =>
       parseResponses(
@@ -107,7 +107,7 @@ t.test('one gateway and whatever comes over its connections', async t => {
     )
   })
 
-  await t.test('a client that sends many requests at a time and takes the answers gets them in order', async t => {
+  await t.test('a client that pipelines many requests and reads gets the responses in order', async t => {
     const { gateway: { url } } = shared
     const paths = Array.from({ length: 200 }, (_, i) => i % 2 === 0 ? '/health' : '/nothing')
     const text = await exchangeRaw(
@@ -123,10 +123,10 @@ t.test('one gateway and whatever comes over its connections', async t => {
   })
 })
 
-t.test('a gateway whose datastore takes its time', async t => {
+t.test('a gateway with a slow datastore', async t => {
   const server = await startFaultyServer()
   server.answerProbes()
-  // Held before the gateway, which waits for what the datastore was asked.
+  // Held before the gateway, which waits for the response of the datastore.
   t.after(() => server.close())
   const {
     gateway: { url },
@@ -144,7 +144,7 @@ t.test('a gateway whose datastore takes its time', async t => {
   }
   const respondToHeld = () => { for (const respond of held.splice(0)) respond() }
 
-  await t.test('a client that sends on and on behind a slow answer is cut off', async t => {
+  await t.test('a client that keeps pipelining requests behind a slow response is cut off', async t => {
     hold()
     const socket = open(url)
     const closed = once(socket, 'close')
@@ -160,7 +160,7 @@ t.test('a gateway whose datastore takes its time', async t => {
   })
 
   await t.test(
-    'places of an organization come free when a connection breaks on which several of its requests wait',
+    'permits of an organization are released when a connection breaks on which several of its requests wait',
     async t => {
       hold()
       const socket = open(url)
@@ -177,10 +177,10 @@ t.test('a gateway whose datastore takes its time', async t => {
   )
 })
 
-t.test('headers that come drop by drop end their connection, and others are served meanwhile', async t => {
+t.test('headers that arrive slowly end their connection, and others are served meanwhile', async t => {
   const options = buildServerOptions({ now: () => new Date() })
   t.match(options.http, { headersTimeout: 20_000, connectionsCheckingInterval: 5_000 })
-  // The same server with less patience, but enough for whoever is served on a busy machine.
+  // The same server with shorter timeouts, but long enough to serve a client on a busy machine.
   const app = fastify({
     ...options,
     http: { ...options.http, headersTimeout: 2_000, connectionsCheckingInterval: 100 }
@@ -202,7 +202,7 @@ t.test('headers that come drop by drop end their connection, and others are serv
   for (const text of await Promise.all(received)) t.ok(text === '' || text.startsWith('HTTP/1.1 400 '), text.slice(0, 30))
 })
 
-t.test('more connections than the setting allows are not taken, and there is room again when others end', async t => {
+t.test('more connections than the setting allows are not accepted, and there is room again when others end', async t => {
   const { gateway: { url } } = await startGatewayWithKey(t, { config: { limits: { connections: 20 } } })
   const sockets = Array.from({ length: 20 }, () => open(url))
   await Promise.all(sockets.map(socket => once(socket, 'connect')))

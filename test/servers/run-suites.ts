@@ -6,13 +6,13 @@ import { countTests } from '../harness/counts.js'
 import { findFailedAssertions, type FailedAssertion } from './failed-assertions.js'
 import type { KnownServer } from './servers.js'
 
-/** How a suite came out on a server. */
+/** The result of a suite on a server. */
 export interface SuiteResult {
   readonly file: string
   /** Tests that passed, and those that failed for whatever reason. */
   readonly passed: number
   readonly failed: number
-  /** Failed assertions that a known difference of the server explains, counted by what the server does. */
+  /** Failed assertions that a known difference of the server explains, counted by the difference. */
   readonly explained: Readonly<Record<string, number>>
   /** All others: defects of the gateway, or differences that are not known yet. */
   readonly unexplained: readonly FailedAssertion[]

@@ -2,7 +2,7 @@
  * `npm run servers -- sekmet [files]`, or `helios`: the suites that run on HAPI in `npm test`, on another FHIR server,
  * which it installs and starts. A test that fails must be explained by a known difference of that server (servers.ts),
  * and a difference must be met by some test when all suites run. The last lines are a table: suite × passed, failed,
- * and what the server does otherwise.
+ * and the differences of the server.
  */
 import { startHelios } from './helios.js'
 import { startSekmet } from './sekmet.js'

@@ -10,8 +10,8 @@ import { findFreePort } from '../harness/free-port.js'
 import { installSekmet } from './sekmet.js'
 
 /**
- * Steps that pass on the server itself and that the gateway does not offer, with the reason that docs/isolation.md
- * gives and what the scenario says of it: it looks at the CapabilityStatement and leaves them out.
+ * Steps that pass on the server itself and that the gateway does not support, with the reason that docs/isolation.md
+ * gives and how the scenario handles it: it reads the CapabilityStatement and leaves them out.
  */
 const refused: Readonly<Record<string, { readonly reason: string, readonly shows: RegExp }>> = {
   'REST conformance smoke test > 14. Answers FHIR XML when asked (Accept application/fhir+xml)': {
@@ -30,7 +30,7 @@ const refused: Readonly<Record<string, { readonly reason: string, readonly shows
 
 interface Step { readonly status: string, readonly message: string }
 
-/** SEKMET's scenarios as a client of both: what hospital systems do with a FHIR server, by other authors. */
+/** SEKMET's scenarios as a client of both: how hospital systems use a FHIR server, by other authors. */
 t.setTimeout(600_000)
 t.test('each step of SEKMET\'s scenarios that passes on HAPI passes through the gateway too', async t => {
   t.setTimeout(600_000)
@@ -74,7 +74,7 @@ async function runScenarios (programs: string, folder: string, peer: string): Pr
       ['scenario', 'run', 'all', '--no-serve', '--peer', peer, '--config', settings, '--report-dir', reports],
       // A database of its own.
       { cwd: folder, timeout: 400_000, env: { ...process.env, SEKMET_DB: join(folder, `${peer}.db`) } },
-      // Its exit code only says that some step did not pass, as some do not on HAPI itself.
+      // Its exit code only reports that some step did not pass, as some do not on HAPI itself.
       () => resolve()
     )
   })

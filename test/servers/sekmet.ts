@@ -17,8 +17,8 @@ export async function installSekmet (log: (line: string) => void): Promise<strin
 }
 
 /**
- * Installs the server where it is not yet, starts it on a free port and waits until it serves.
- * @param log takes lines about the progress
+ * Installs the server where it is missing, starts it on a free port and waits until it serves.
+ * @param log receives lines about the progress
  * @throws {Error} when it cannot be installed or does not come up; no process is left then
  */
 export async function startSekmet (log: (line: string) => void): Promise<RunningServer> {
@@ -27,7 +27,8 @@ export async function startSekmet (log: (line: string) => void): Promise<Running
   const port = await findFreePort()
   const url = `http://127.0.0.1:${port}/fhir`
   const file = join(folder, 'settings.yaml')
-  // YAML takes JSON. Nothing is validated, since tests plant what no gateway would store; it writes nothing by itself.
+  // YAML includes JSON. Nothing is validated, since tests store resources that no gateway would; it writes nothing by
+  // itself.
   writeFileSync(file, JSON.stringify({
     base_url: url,
     data_dir: folder,

@@ -1,4 +1,4 @@
-/** A FHIR server that others wrote, as a child process on loopback with a database of its own. */
+/** A FHIR server of another project, as a child process on loopback with a database of its own. */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { rmSync } from 'node:fs'
@@ -13,7 +13,7 @@ export interface RunningServer { readonly url: string, readonly stop: () => Prom
 interface ServerProcess {
   readonly name: string
   readonly command: readonly [program: string, ...args: string[]]
-  /** Its working directory with all that it writes, which is deleted when it has ended. */
+  /** Its working directory with all its files, which is deleted when it has ended. */
   readonly folder: string
   readonly environment?: Readonly<Record<string, string>>
   /** The FHIR base URL at which it will serve. */

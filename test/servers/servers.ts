@@ -1,17 +1,17 @@
-/** What a server does otherwise than the suites expect of a FHIR server, with the assertions that show it. */
+/** How a server differs from what the suites expect of a FHIR server, with the assertions that show it. */
 interface Difference {
   /** In a line of the documentation: `It answers …`. */
   readonly server: string
   /** What the gateway does about it, likewise. */
   readonly gateway: string
   /**
-   * The failed assertions that it explains: those whose file, titles and diagnostics all match. Each entry must be met
-   * by at least one in a whole run, else it is out of date. None where no assertion shows it.
+   * The failed assertions that it explains: those whose file, titles and diagnostics all match. Each entry must match
+   * at least one in a whole run, otherwise it is out of date. None where no assertion shows it.
    */
   readonly explains: ReadonlyArray<{ readonly file: string, readonly title: RegExp, readonly shows: RegExp }>
 }
 
-/** A FHIR server that the suites run on, besides the sandbox and HAPI, where nothing may fail. */
+/** A FHIR server that the suites run on, in addition to the sandbox and HAPI, where nothing may fail. */
 export interface KnownServer {
   /** Its name, version and store, for the documentation. */
   readonly title: string
@@ -23,7 +23,7 @@ export interface KnownServer {
 /** The file of a suite that runs on any FHIR server. */
 const toSuitePath = (name: string): string => `test/${name}.hapi.test.ts`
 
-/** What the suite of simple resources tries: types that the server lists, and one that it does not. */
+/** The groups that the suite of simple resources tests: types that the server lists, and one that it does not. */
 export const resourceGroups = 'patients,encounters,care-teams'
 
 /** The suites that run on any FHIR server. */
@@ -68,7 +68,7 @@ const resources = toSuitePath('resources/resources')
 const audited = toSuitePath('audit-log/audit-events')
 const toFhirSuitePath = (name: string): string => toSuitePath(`passthrough/${name}`)
 
-/** What both of them do. */
+/** The differences of both. */
 const ofBoth: readonly Difference[] = [
   {
     server: 'It fails with 500 on a search by more than about a thousand values.',
@@ -94,7 +94,7 @@ const ofBoth: readonly Difference[] = [
     gateway: 'The record is stored, 201 in place of 422.',
     explains: [
       { file: toFhirSuitePath('conditionals'), title: / > a record that does not meet its own criteria$/, shows: /./ },
-      // What was stored is found afterwards.
+      // A stored record is found afterwards.
       { file: toFhirSuitePath('conditionals'), title: /makes one record, .* > should be equal$/, shows: /-2\n *\+3$/m },
       { file: toFhirSuitePath('conditionals'), title: / > a deleted record is none$/, shows: /-201\n *\+200$/m }
     ]
@@ -102,7 +102,7 @@ const ofBoth: readonly Difference[] = [
   {
     server: 'It stores a record for each of several conditional creates that arrive at the same moment.',
     gateway: 'One gateway sends a create with an `Idempotency-Key` once; several need `REDIS_URL`. `doctor` reports `conditional-create-at-once`.',
-    explains: [{ file: toSuitePath('resources/idempotency'), title: /get one create at the same moment /, shows: /./ }]
+    explains: [{ file: toSuitePath('resources/idempotency'), title: /concurrent creates with one key at several gateways /, shows: /./ }]
   },
   {
     server: 'Its `_summary=text` leaves out elements that are mandatory.',
@@ -131,10 +131,10 @@ export const servers: Readonly<Record<'sekmet' | 'helios', KnownServer>> = {
         server: 'It rounds decimals: 1.10 comes back as 1.1.',
         gateway: 'It returns the number that is stored; `doctor` reports `numbers`.',
         explains: [
-          // The worst of what was lost comes first in the list.
+          // The worst loss comes first in the list.
           { file: toFhirSuitePath('lossless'), title: / > \d+ of \d+$/, shows: /^(?![^]*"(?:more than numbers|status)")[^]*"only numbers"/ },
           { file: attacks, title: / > A4 JSON: POST \/Observation/, shows: /lacks 1\.10:/ },
-          { file: resources, title: / > the text of a number is kept /, shows: /"value\\":(?:1\.1|0\.5)\b/ },
+          { file: resources, title: / > the text of a number is preserved /, shows: /"value\\":(?:1\.1|0\.5)\b/ },
           { file: toSuitePath('tenant-guard/guard'), title: /its numbers to the letter > /, shows: /-1\.10\n *\+1\.1$/m },
           { file: toSuitePath('tenant-guard/adopt'), title: /./, shows: /-"1\.10"\n *\+"1\.1"$/m },
           { file: toSuitePath('jobs/export'), title: /: numbers, texts, tags and /, shows: /1\\\.10/ },

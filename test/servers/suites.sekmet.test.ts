@@ -5,7 +5,7 @@ import { runSuite } from './run-suites.js'
 import { startSekmet } from './sekmet.js'
 import { resourceGroups, servers } from './servers.js'
 
-// What matters most, and what is bounded: `npm run servers -- sekmet` runs all suites.
+// The most important and bounded tests: `npm run servers -- sekmet` runs all suites.
 process.env.ISOLATION_SECONDS = '5'
 process.env.RESOURCE_GROUPS = resourceGroups
 
@@ -23,7 +23,7 @@ for (const file of [
   'test/passthrough/transactions.hapi.test.ts',
   'test/passthrough/stored-bundles.hapi.test.ts'
 ]) {
-  await t.test(`${file} holds on SEKMET, but for what that server is known to do otherwise`, async t => {
+  await t.test(`${file} passes on SEKMET, except for its known differences`, async t => {
     t.setTimeout(600_000)
     const { passed, unexplained } = await runSuite(file, { url: sekmet.url, name: 'sekmet', known: servers.sekmet })
     t.ok(passed > 0)
@@ -31,12 +31,12 @@ for (const file of [
   })
 }
 
-t.test('the doctor finds SEKMET fit, and tells what it does otherwise', async t => {
+t.test('the doctor accepts SEKMET, and reports what it does otherwise', async t => {
   t.setTimeout(240_000)
   const data = join(t.testdir(), 'data')
   const { code, out } = await runCommand({ CLINIGATE_DATA: data }, 'doctor', '--url', sekmet.url, '--json')
   const { findings, blocks } = JSON.parse(out)
-  // It stores several of them where they meet, which chance decides.
+  // It stores several of them when they are concurrent, which depends on chance.
   t.strictSame(
     Object.fromEntries(
       findings

@@ -23,9 +23,7 @@ export function createTemporaryDirectory (t: Test): string {
   return directory
 }
 
-/**
- * The same variables for a process that shares the machine with many others: how busy that is, is not what is tried.
- */
+/** The same variables for a process that shares the machine with many others: its load is not tested. */
 export function withoutOverloadLimits (t: Test, environment: Record<string, string>): Record<string, string> {
   const configFile = environment.CLINIGATE_CONFIG
   const file = join(createTemporaryDirectory(t), 'calm.json')
@@ -39,7 +37,7 @@ export function withoutOverloadLimits (t: Test, environment: Record<string, stri
   return { ...environment, CLINIGATE_CONFIG: file }
 }
 
-/** A log that is kept. */
+/** A log in memory. */
 export function createMemoryLog () {
   const lines: string[] = []
   return {
@@ -56,7 +54,7 @@ export function createMemoryLog () {
   }
 }
 
-/** A service in this process, in the role that its variables say. */
+/** A service in this process, in the role of its variables. */
 export async function startService (
   t: Test,
   environment: Record<string, string>,
@@ -80,7 +78,7 @@ export async function startControlPlane (t: Test, environment: Record<string, st
   return { ...service, control, token, tokenId, tenantId, createKey }
 }
 
-/** A server that answers each request as the test says. */
+/** A server whose responses the test defines. */
 export async function startStandIn (
   t: Test,
   handler: (request: IncomingMessage, response: ServerResponse) => void
@@ -94,7 +92,7 @@ export async function startStandIn (
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
-/** A copy that follows a feed, with what is logged of it. */
+/** A copy that follows a feed, with its log lines. */
 export function startFollower (t: Test, feed: ChangeFeed, replica = new Replica(':memory:')) {
   const { lines, log } = createMemoryLog()
   const cache = new KeyCache({ lookup: hash => replica.find(hash) })

@@ -7,7 +7,7 @@ import { startFaultProxy } from '../chaos/fault-proxy.js'
 import { waitUntil } from '../harness/until.js'
 import { createMemoryLog, startControlPlane, createTemporaryDirectory } from './control-plane.js'
 
-/** A gateway's event log and a control plane, with a link that the test cuts and a clock that it turns. */
+/** A gateway's event log and a control plane, with a link that the test cuts and a clock that it sets. */
 async function startLinked (t: Test) {
   const clock = { ms: Date.now() }
   const { url, control, token, tenantId } = await startControlPlane(t, {}, () => new Date(clock.ms))
@@ -30,10 +30,10 @@ async function startLinked (t: Test) {
   return { clock, proxy, events, change, listResourceIds }
 }
 
-t.test('while the link is cut changes are made, and each has its event once when it is mended', async t => {
+t.test('while the link is cut changes are made, and each has its event once when it is restored', async t => {
   const { proxy, events, change, listResourceIds } = await startLinked(t)
   const expected: string[] = []
-  // The last two are the worst: the control plane has the batch, and the gateway does not know.
+  // The last two are the worst: the control plane has the batch, and the gateway has no receipt.
   for (const fault of ['reset before', '503', 'html as a success', 'half answers', 'reset after']) {
     proxy.set(fault)
     const failures = events.check().failedSendings

@@ -11,10 +11,10 @@ import { startControl, startGateway } from './processes.js'
 t.setTimeout(600_000)
 
 const lines = 4_000
-/** How long the datastore takes for a transaction, in milliseconds, one after the other: the import is to last. */
+/** How long the datastore takes for a transaction, in milliseconds, one after the other: the import must last. */
 const slowMs = 500
 
-/** A FHIR server in this process that takes its time, and how many patients it has. */
+/** A slow FHIR server in this process, and its number of patients. */
 async function startSlowServer (t: Test) {
   const sandbox = await startTestSandbox(t)
   let queue = Promise.resolve()
@@ -36,10 +36,7 @@ async function startSlowServer (t: Test) {
   return { url, count }
 }
 
-/**
- * Locks the index of an import as a gateway does in the middle of a write; where it has done so itself, that is as
- * good.
- */
+/** Locks the index of an import as a gateway does during a write; a lock by the gateway itself serves as well. */
 function lockIndex (t: Test, directory: string): Database.Database {
   const file = readdirSync(directory, { recursive: true }).map(String).find(name => name.endsWith('index.db'))!
   const index = new Database(join(directory, file), { timeout: 0 })
@@ -53,7 +50,7 @@ function lockIndex (t: Test, directory: string): Database.Database {
 }
 
 t.test(
-  'an import of a gateway that hangs in the middle of a write goes on at another one, and each line is stored once',
+  'an import of a gateway that hangs during a write continues at another one, and each line is stored once',
   async t => {
     const [control, server] = await Promise.all([startControl(t), startSlowServer(t)])
     const { secret } = await control.store.keys.create(

@@ -18,7 +18,7 @@ function linkTo (t: Test, url: string, options = {}) {
   return link.jobs
 }
 
-t.test('over the link, jobs are what they are in the control store', t => testJobs(t, makeInMemoryDatabase, async (t, jobs) => {
+t.test('over the link, jobs are the same as in the control store', t => testJobs(t, makeInMemoryDatabase, async (t, jobs) => {
   const app = fastify()
   const nothing = {
     feed: undefined as never,
@@ -38,7 +38,7 @@ t.test('over the link, jobs are what they are in the control store', t => testJo
   return linkTo(t, await app.listen({ host: '127.0.0.1', port: 0 }))
 }))
 
-t.test('jobs are for good tokens of gateways alone', async t => {
+t.test('jobs are accessible with valid tokens of gateways alone', async t => {
   const { app, control, token, tokenId } = await startControlPlane(t)
   const { secret: operator } = await control.tokens.create({ name: 'a program', role: 'operator' }, 'test')
   const getStatus = async (name: string, secret: string) =>
@@ -59,7 +59,7 @@ t.test('jobs are for good tokens of gateways alone', async t => {
   t.equal(await getStatus('claim', token), 401)
 })
 
-t.test('what is no question is refused, and no value is repeated', async t => {
+t.test('an invalid call is rejected, and no value is repeated', async t => {
   const { app, token } = await startControlPlane(t)
   const postCall = (name: string, payload: unknown) =>
     app.inject({
@@ -113,8 +113,8 @@ t.test('what is no question is refused, and no value is repeated', async t => {
   t.equal((await postCall('sneaky', [])).statusCode, 404)
 })
 
-/** Each question once, as a gateway asks it. */
-const questions: Array<(jobs: Jobs) => Promise<unknown>> = [
+/** Each operation once, as a gateway calls it. */
+const calls: Array<(jobs: Jobs) => Promise<unknown>> = [
   jobs => jobs.create(buildDraft()),
   jobs => jobs.find('job-a', scope),
   jobs => jobs.list(scope, { count: 1 }),
@@ -131,7 +131,7 @@ const questions: Array<(jobs: Jobs) => Promise<unknown>> = [
 ]
 
 t.test(
-  "a control plane that can't be reached, or answers what is no answer, is a 503 that a client may read, with nothing of what was sent",
+  'a control plane that is unreachable or responds with nonsense is a 503 that a client may read, without anything that was sent',
   async t => {
     const urls = [
       'http://127.0.0.1:1',
@@ -149,7 +149,7 @@ t.test(
     ]
     for (const url of urls) {
       const jobs = linkTo(t, url)
-      for (const call of questions) {
+      for (const call of calls) {
         await t.rejects(call(jobs), {
           code: 'BACKEND_UNAVAILABLE',
           status: 503,
@@ -161,7 +161,7 @@ t.test(
   }
 )
 
-t.test('of a caller that asks for its jobs, the organization and the mode are told and nothing else', async t => {
+t.test('a call for the jobs of a caller sends its organization and mode and nothing else', async t => {
   const bodies: string[] = []
   const url = await startStandIn(t, async (request, response) => {
     for await (const chunk of request) bodies.push(String(chunk))
@@ -176,7 +176,7 @@ t.test('of a caller that asks for its jobs, the organization and the mode are to
 })
 
 t.test(
-  'a gateway without its control plane answers for bulk jobs with 503 and words of their own, and serves everything else',
+  'without its control plane a gateway responds 503 to bulk jobs with their own message, and serves everything else',
   async t => {
     const control = await startControlPlane(t)
     const gateway = await startService(t, {

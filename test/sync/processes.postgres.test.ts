@@ -8,7 +8,7 @@ import { forEachConcurrently, fetchKeyHealth, calculatePercentiles, startGateway
 t.setTimeout(600_000)
 
 t.test(
-  'two control processes on one PostgreSQL, a gateway at each: what is done at one is in force at both within a second, through a restart of the database',
+  'two control processes on one PostgreSQL, a gateway at each: a change at one takes effect at both within a second, through a restart of the database',
   { timeout: 500_000 },
   async t => {
     const server = await startPostgres(t)

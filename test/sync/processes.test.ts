@@ -12,7 +12,7 @@ import { forEachConcurrently, fetchKeyHealth, calculatePercentiles, startControl
 t.setTimeout(900_000)
 
 t.test(
-  'two gateways and one control plane: a revocation is in force on both within a second',
+  'with two gateways and one control plane a revocation takes effect on both within a second',
   { timeout: 600_000 },
   async t => {
     const control = await startControl(t)
@@ -65,7 +65,7 @@ t.test(
   }
 )
 
-t.test('each role says what it is, has only what it needs, and keeps no secret', { timeout: 300_000 }, async t => {
+t.test('each role reports what it is, has only what it needs, and stores no secret', { timeout: 300_000 }, async t => {
   const control = await startControl(t)
   const { secret } = await control.store.keys.create(
     { tenantId: control.tenantId, mode: 'test', name: 'a key' },
@@ -82,7 +82,7 @@ t.test('each role says what it is, has only what it needs, and keeps no secret',
   t.notMatch(gateway.output.out, /svc_test|First start|dashboard/)
   t.match(gateway.output.out, /gateway.* listens on .*\n.*keys from the control plane at http:/)
   t.same(
-    readdirSync(control.data).filter(file => !/^control\.db|secret|^dashboard/.test(file)),
+    readdirSync(control.data).filter(file => !/^control\.(?:db|lock)|secret|^dashboard/.test(file)),
     [],
     'no datastore, no copy, no /v1'
   )
@@ -111,7 +111,7 @@ t.test('each role says what it is, has only what it needs, and keeps no secret',
 })
 
 t.test(
-  'a gateway serves on while the control plane is dead, says how old its keys are, and goes on where it stood',
+  'a gateway serves on while the control plane is dead, reports the age of its keys, and continues from its position',
   { timeout: 300_000 },
   async t => {
     const control = await startControl(t)
@@ -124,7 +124,7 @@ t.test(
 
     const statuses = new Set<number>()
     const over = new AbortController()
-    const asking = (async () => {
+    const requesting = (async () => {
       for (; !over.signal.aborted; await pause(20)) statuses.add(await fetchStatus(gateway, secret))
     })()
     await control.end('SIGKILL')
@@ -133,10 +133,10 @@ t.test(
     t.match([status, ageSeconds], ['degraded', Number])
     await waitUntil(async () => (await fetchKeyHealth(gateway)).ageSeconds! > ageSeconds!)
     over.abort()
-    await asking
+    await requesting
     t.same([...statuses], [200], 'nothing that was valid was refused')
 
-    // A gateway that is started meanwhile has its old copy; a new one refuses every key rather than guess.
+    // A gateway that is started meanwhile has its old copy; a new one rejects every key.
     await gateway.end('SIGKILL')
     const restarted = await gateway.again()
     t.equal(await fetchStatus(restarted, secret), 200)
@@ -158,12 +158,12 @@ t.test(
   }
 )
 
-t.test('a gateway that is killed in the middle of applying comes back whole', { timeout: 300_000 }, async t => {
+t.test('a gateway that is killed while it applies changes has a consistent copy after its restart', { timeout: 300_000 }, async t => {
   const control = await startControl(t)
   const { store, tenantId } = control
   const made: Array<{ readonly keyId: string, readonly secret: string }> = []
   const over = new AbortController()
-  // Changes stream in all the time: keys are made, and every third is revoked.
+  // Changes stream in all the time: keys are created, and every third is revoked.
   const changing = (async () => {
     while (!over.signal.aborted) {
       const key = await store.keys.create({ tenantId, mode: 'test', name: 'a key' }, 'test')
@@ -176,8 +176,8 @@ t.test('a gateway that is killed in the middle of applying comes back whole', { 
   for (let round = 0; round < 6; round++) {
     await pause(Math.random() * 400)
     await gateway.end('SIGKILL')
-    // What a kill left is a copy of some moment: each of its keys with an organization, and none that was revoked
-    // before it good.
+    // After a kill the copy is that of some moment: each of its keys with an organization, and none valid that was
+    // revoked before it.
     const replica = new Replica(join(gateway.data, 'keys.db'))
     const { seq } = replica.readPosition()
     const held = made.filter(({ secret }) => replica.find(hashSecret(secret)) !== undefined).length
@@ -205,7 +205,7 @@ t.test('a gateway that is killed in the middle of applying comes back whole', { 
 })
 
 t.test(
-  'a gateway that stood still for longer than a silence may last does not take old messages for news',
+  'a gateway that stood still for longer than the maximum silence does not take old messages for new ones',
   { timeout: 300_000 },
   async t => {
     const control = await startControl(t)
@@ -227,7 +227,7 @@ t.test(
   }
 )
 
-t.test('a mistyped role stops the start with the roles that there are', async t => {
+t.test('a mistyped role stops the start with the valid roles', async t => {
   await t.rejects(
     startProcess(t, { CLINIGATE_ROLE: 'gatway' }),
     /CLINIGATE_ROLE: must be one of all, gateway, control/

@@ -14,7 +14,7 @@ const main = buildMain()
 export interface Running {
   readonly url: string
   readonly data: string
-  /** What it printed, and what it logged. */
+  /** Its output, and its log. */
   readonly output: { out: string, err: string }
   readonly child: ChildProcess
   readonly end: (signal?: NodeJS.Signals) => Promise<number | null>
@@ -48,8 +48,7 @@ export async function startProcess (t: Test, environment: Record<string, string>
 }
 
 /**
- * A control process with the token of a gateway, and its store, which the test has open beside it as the command line
- * would.
+ * A control process with the token of a gateway, and its store, which the test opens as well, like the command line.
  */
 export async function startControl (
   t: Test
@@ -62,7 +61,7 @@ export async function startControl (
   })
   t.after(() => store.close())
   const { secret: token } = await store.tokens.create({ name: 'gateways', role: 'gateway' }, 'test')
-  // Without a limit for a minute, since tests ask without a pause.
+  // Without a limit per minute, since tests send without a pause.
   const { tenantId } = await store.organizations.create({ name: 'clinic', plan: 'enterprise' }, 'test')
   return { ...control, store, token, tenantId }
 }
@@ -88,7 +87,7 @@ export async function fetchStatus ({ url }: Pick<Running, 'url'>, secret: string
   return response.status
 }
 
-/** What the health of a gateway says of its copy of the keys. */
+/** The check of the keys in the health of a gateway. */
 export async function fetchKeyHealth ({
   url
 }: Pick<Running, 'url'>): Promise<{ status: string; isConnected: boolean; ageSeconds: number | null }> {
@@ -96,13 +95,13 @@ export async function fetchKeyHealth ({
   return data.checks.keys
 }
 
-/** The middle and the slowest of a hundred. */
+/** The median and the slowest of a hundred. */
 export function calculatePercentiles (times: readonly number[]): { readonly median: number, readonly p99: number } {
   const sorted = times.toSorted((a, b) => a - b)
   return { median: sorted[Math.floor(sorted.length / 2)]!, p99: sorted[Math.ceil(sorted.length * 0.99) - 1]! }
 }
 
-/** Does something for each of many, a few at a time. */
+/** Runs a function for each of many, a few at a time. */
 export async function forEachConcurrently<T> (
   things: readonly T[],
   atOnce: number,

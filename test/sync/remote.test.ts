@@ -52,8 +52,8 @@ const formatEvent = (batch: unknown) => `data: ${JSON.stringify(batch)}\n\n`
 const begin = (response: ServerResponse) => response.writeHead(200, { 'content-type': 'text/event-stream' })
 
 /**
- * A control plane that sends on its first connection what the test says, and on each later one what is good; a batch a
- * connection is enough.
+ * A control plane that sends on its first connection the data of the test, and on each later one a valid batch; one
+ * batch per connection is enough.
  */
 async function startHostile (t: Test, ...sent: Array<string | Buffer>) {
   let connections = 0
@@ -107,7 +107,7 @@ const broken: Readonly<Record<string, ReadonlyArray<string | Buffer>>> = {
 
 for (const [what, sent] of Object.entries(broken)) {
   t.test(
-    `${what} ends the connection, is left, said in the log, and the next connection goes on from the same place`,
+    `${what} closes the connection, is not applied, is logged, and the next connection continues from the same position`,
     async t => {
       const { replica, lines } = await startHostile(t, validEvent, ...sent)
       await waitUntil(() => replica.readPosition().seq === 3)
@@ -124,7 +124,7 @@ for (const [what, sent] of Object.entries(broken)) {
   )
 }
 
-t.test('a scope that only a newer control plane knows permits nothing, and keeps no other key back', async t => {
+t.test('a scope that only a newer control plane knows permits nothing, and does not affect other keys', async t => {
   const newer = { ...second, through: 4, changes: [buildKeyChange(3, { scopes: ['records:approve' as never] }), buildKeyChange(4)] }
   const { replica } = await startHostile(t, validEvent, formatEvent(newer))
   await waitUntil(() => replica.readPosition().seq === 4)
@@ -133,7 +133,7 @@ t.test('a scope that only a newer control plane knows permits nothing, and keeps
   for (const effect of ['read', 'write'] as const) t.notOk(may(scopes, effect, 'any'))
 })
 
-t.test('half a message, when the connection breaks, is as if it had never been sent', async t => {
+t.test('a partial message, when the connection breaks, is as if it had never been sent', async t => {
   let connections = 0
   const requested: string[] = []
   const url = await startStandIn(t, ({ url = '' }, response) => {
@@ -148,7 +148,7 @@ t.test('half a message, when the connection breaks, is as if it had never been s
   t.same(requested, ['/control/v1/link/feed?feedId=&seq=0', '/control/v1/link/feed?feedId=feed-1&seq=2'])
 })
 
-t.test('messages arrive whole however their bytes are cut', async t => {
+t.test('messages are complete however their bytes are split', async t => {
   const named = formatEvent({ ...first, changes: [first.changes[0], buildKeyChange(2, { name: 'Schlüssel 🔑' })] })
   const url = await startStandIn(t, async (_, response) => {
     begin(response)
@@ -175,7 +175,7 @@ t.test('a message without end is cut off before it fills the memory', async t =>
   t.ok(written < 20e6, `${written} bytes were taken`)
 })
 
-t.test('batches that come twice, late or before their turn change nothing that is wrong', async t => {
+t.test('batches that arrive twice, late or too early do no harm', async t => {
   const revoked: Batch = {
     ...third,
     after: 4,
@@ -187,7 +187,8 @@ t.test('batches that come twice, late or before their turn change nothing that i
   const url = await startStandIn(t, ({ url = '' }, response) => {
     begin(response)
     const seq = Number(new URL(url, 'http://x').searchParams.get('seq'))
-    // Twice, in reverse, and the first ones once more at the end; a later connection gives what is asked for.
+    // Twice, in reverse, and the first ones once more at the end; a later connection sends the batch that was
+    // requested.
     const sent =
       ++connections === 1
         ? [first, first, second, second, revoked, third]
@@ -203,9 +204,9 @@ t.test('batches that come twice, late or before their turn change nothing that i
   t.match(lines.join(''), /is at 3 and cannot apply changes after 4/)
 })
 
-t.test('a connection on which nothing is heard any more is given up and opened anew', async t => {
+t.test('a connection that goes silent is given up and opened again', async t => {
   const url = await startStandIn(t, ({ url = '' }, response) => {
-    // It goes silent without a word, as when a machine or a wall between disappears.
+    // It goes silent, as when a machine or a firewall in between disappears.
     begin(response).write(formatEvent(url.endsWith('seq=0') ? first : second))
   })
   const { replica, lines } = startFollower(t, linkTo(t, url, { silenceMs: 1_200 }).feed)
@@ -213,7 +214,7 @@ t.test('a connection on which nothing is heard any more is given up and opened a
   t.match(lines.join(''), /was silent/)
 })
 
-t.test('what keeps a connection open without a batch does not keep it', async t => {
+t.test('keep-alives without a batch do not keep a connection open', async t => {
   const url = await startStandIn(t, ({ url = '' }, response) => {
     begin(response).write(formatEvent(url.endsWith('seq=0') ? first : second))
     const comments = setInterval(() => response.write(': still here\n\n'), 100)
@@ -224,7 +225,7 @@ t.test('what keeps a connection open without a batch does not keep it', async t 
 })
 
 t.test(
-  'a refused token, a wrong address and a control plane in trouble are told apart in the log, without the token',
+  'the log distinguishes a rejected token, a wrong address and a failing control plane, without the token',
   async t => {
     for (const [status, message] of [
       [401, /rejected this gateway's token.*CLINIGATE_GATEWAY_TOKEN/],
@@ -245,14 +246,14 @@ t.test(
   }
 )
 
-t.test('a control plane that takes the connection and never answers is given up', async t => {
+t.test('a control plane that accepts the connection and never responds is given up', async t => {
   const url = await startStandIn(t, () => {})
   const { lines } = startFollower(t, linkTo(t, url, { responseTimeoutMs: 1_000 }).feed)
   await waitUntil(() => lines.length > 0)
   t.match(lines[0], /HEADERS_TIMEOUT/)
 })
 
-t.test('a control plane whose certificate nobody vouches for hears no token', async t => {
+t.test('a control plane with an untrusted certificate gets no token', async t => {
   let isRequested = false
   const readPem = (name: string) => readFileSync(join(import.meta.dirname, '..', 'backends', name))
   const server = createServer({ key: readPem('self-signed-key.pem'), cert: readPem('self-signed.pem') }, () => {
@@ -266,7 +267,7 @@ t.test('a control plane whose certificate nobody vouches for hears no token', as
   t.equal(isRequested, false)
 })
 
-t.test('a control plane below a path is asked there', async t => {
+t.test('a control plane below a path gets its requests there', async t => {
   const requested: string[] = []
   const url = await startStandIn(t, ({ url = '' }, response) => {
     requested.push(url)
@@ -279,7 +280,7 @@ t.test('a control plane below a path is asked there', async t => {
 
 const usage: UsageBatch = { ledgerId: 'ledger-1', number: 1, batchId: 'batch-1', lines: [] }
 
-t.test('a receipt that is none, or that has no end, is not believed', async t => {
+t.test('a malformed receipt, or one without end, is rejected', async t => {
   for (const responseBody of [
     '',
     'nonsense',
@@ -293,7 +294,7 @@ t.test('a receipt that is none, or that has no end, is not believed', async t =>
   }
 })
 
-t.test('a batch of usage is given up when its sender stops', async t => {
+t.test('sending a batch of usage is aborted when its sender stops', async t => {
   const url = await startStandIn(t, () => {})
   const stopping = new AbortController()
   const sent = linkTo(t, url).sendUsage(usage, stopping.signal)

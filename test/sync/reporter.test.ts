@@ -17,7 +17,7 @@ function startReporter (
   return { reporter, lines }
 }
 
-t.test('a report is sent at the start, at news, and from time to time without any', async t => {
+t.test('a report is sent at the start, after changes, and from time to time without any', async t => {
   let sent = 0
   const { reporter } = startReporter(t, async () => { sent++ })
   await waitUntil(() => sent === 1)
@@ -31,7 +31,7 @@ t.test('a report is sent at the start, at news, and from time to time without an
   await waitUntil(() => regular > 5)
 })
 
-t.test('news that come while a report is under way make one more, however many they are', async t => {
+t.test('changes during a report cause one more, however many they are', async t => {
   let sent = 0
   let atOnce = 0
   let release = () => {}
@@ -52,7 +52,7 @@ t.test('news that come while a report is under way make one more, however many t
   t.equal(sent, 2)
 })
 
-t.test('reports that fail are told of once, do no harm, and go on', async t => {
+t.test('failing reports are logged once, and reporting goes on', async t => {
   let sent = 0
   const { lines } = startReporter(t, async () => { if (++sent < 5) throw new Error('no route') }, { everyMs: 1 })
   await waitUntil(() => sent > 10)
@@ -60,12 +60,12 @@ t.test('reports that fail are told of once, do no harm, and go on', async t => {
   t.equal(lines.filter(line => line.includes('accepts reports again')).length, 1)
 })
 
-t.test('a reporter that closes breaks off what is under way, and nothing of it goes on afterwards', async t => {
+t.test('a reporter that closes aborts the report under way, and waits for its end', async t => {
   let isRequested = false
   let hasEnded = false
   const { reporter, lines } = startReporter(t, async stopping => {
     isRequested = true
-    // No answer comes.
+    // No response arrives.
     await once(stopping, 'abort')
     await pause(20)
     hasEnded = true
@@ -77,7 +77,7 @@ t.test('a reporter that closes breaks off what is under way, and nothing of it g
   t.same(lines, [])
 })
 
-t.test('a gateway tells its control plane of its bulk jobs as it tells its health', async t => {
+t.test('a gateway reports its bulk jobs to its control plane as it reports its health', async t => {
   const gateway = await startGateway(t)
   await waitUntil(async () => (await gateway.control.gateways.list()).some(({ checks }) => checks.bulk === 'ok'))
   t.match((await gateway.inject('/health')).json().data.checks, { bulk: { status: 'ok' } })

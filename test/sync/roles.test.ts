@@ -62,24 +62,24 @@ for (const wrongBy of [-7, 7]) {
 }
 
 t.test(
-  'a copy of the keys that is older than allowed refuses every key, and serves again when the feed is back',
+  'a copy of the keys that is older than allowed rejects every key, and serves again when the feed is back',
   async t => {
     const control = await startControlPlane(t)
     const { secret } = await control.createKey()
     let isCut = false
     let ahead = 0
-    // What is between the two: it passes the feed on, or nothing at all.
+    // A proxy between the two: it passes the feed on, or cuts the connection.
     const between = await startStandIn(t, async ({ url = '', headers }, response) => {
       if (isCut) return response.destroy()
       const gone = new AbortController()
       response.once('close', () => gone.abort())
-      const answer = await fetch(control.url + url, {
+      const received = await fetch(control.url + url, {
         headers: { authorization: headers.authorization! },
         signal: gone.signal
       }).catch(() => undefined)
-      response.writeHead(answer?.status ?? 502, { 'content-type': 'text/event-stream' })
+      response.writeHead(received?.status ?? 502, { 'content-type': 'text/event-stream' })
       try {
-        for await (const chunk of answer!.body!) response.write(chunk)
+        for await (const chunk of received!.body!) response.write(chunk)
       } catch {
         response.destroy()
       }
@@ -105,7 +105,7 @@ t.test(
   }
 )
 
-t.test('a control process serves neither /v1 nor its documents, and tells nobody what it would', async t => {
+t.test('a control process serves neither /v1 nor its documents, whatever the request', async t => {
   const { app, createKey } = await startControlPlane(t)
   const { secret } = await createKey()
   for (const url of [
@@ -134,7 +134,7 @@ t.test('a control process serves neither /v1 nor its documents, and tells nobody
   t.match((await app.inject('/health')).json().data, { status: 'ok', checks: { controlDatabase: { status: 'ok' } } })
 })
 
-t.test('a gateway in the control plane\'s own process reports as those elsewhere do', async t => {
+t.test("a gateway in the control plane's own process reports like those elsewhere", async t => {
   const { control } = await startService(t, { CLINIGATE_ROLE: 'all', CLINIGATE_GATEWAY_NAME: 'here' })
   await waitUntil(async () =>
     (await control!.gateways.list()).some(({ checks }) => checks.keys === 'ok' && checks.testDatastore === 'ok')
@@ -156,7 +156,7 @@ t.test('a gateway is the same one after a restart, and another one with another 
   t.equal((await control.control.gateways.list()).length, 2)
 })
 
-t.test('what a gateway counts arrives at a control plane elsewhere', async t => {
+t.test('the counts of a gateway arrive at a remote control plane', async t => {
   const control = await startControlPlane(t)
   const gateway = await startLocalGateway(t, control)
   const { secret } = await control.createKey()

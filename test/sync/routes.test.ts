@@ -29,7 +29,7 @@ const nothing = {
   events: {} as never
 }
 
-t.test('the link is for good tokens of gateways alone, on each of its routes', async t => {
+t.test('the link is accessible with valid tokens of gateways alone, on each of its routes', async t => {
   let ahead = 0
   const { app, control, token, tokenId, tenantId } = await startControlPlane(t, {}, () => new Date(Date.now() + ahead))
   const { secret: operator } = await control.tokens.create({ name: 'a program', role: 'operator' }, 'test')
@@ -86,7 +86,7 @@ t.test('the link is for good tokens of gateways alone, on each of its routes', a
   t.equal((await control.gateways.list()).length, 1)
 })
 
-t.test('an open stream ends within the time of a look when its token is revoked, and does not come back', async t => {
+t.test('an open stream ends within the polling interval when its token is revoked, and cannot be opened again', async t => {
   const { control, token, tokenId } = await startControlPlane(t)
   const app = fastify()
   await app.register(linkRoutes, {
@@ -119,7 +119,7 @@ t.test('a control plane that closes ends its streams and does not wait for them'
   t.notMatch(lines.join(''), /"level":50/)
 })
 
-t.test('a gateway that goes away leaves nothing behind', async t => {
+t.test('a gateway that disconnects leaves nothing behind', async t => {
   const app = fastify()
   let open = 0
   const feed = {
@@ -147,7 +147,7 @@ t.test('a gateway that goes away leaves nothing behind', async t => {
   await waitUntil(() => open === 0)
 })
 
-t.test('a gateway that reads slowly costs no memory: no batch is made before the one before it was taken', async t => {
+t.test('a gateway that reads slowly uses no memory: no batch is built before the one before it was read', async t => {
   const app = fastify()
   let made = 0
   const changes = Array.from({ length: 1_000 }, (_, i) => ({
@@ -179,7 +179,7 @@ t.test('a gateway that reads slowly costs no memory: no batch is made before the
   socket.pause().write('GET /feed?feedId=&seq=0 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer x\r\n\r\n')
   await waitUntil(() => made > 5)
   let before = 0
-  // As many as the connection takes, of which some megabytes are read by nobody.
+  // As many as the connection takes, of which some megabytes are never read.
   while (made > before) {
     before = made
     if (made > 1_000) throw new Error('it is made though nobody reads')
@@ -190,7 +190,7 @@ t.test('a gateway that reads slowly costs no memory: no batch is made before the
   await waitUntil(() => made > before + 20)
 })
 
-t.test('what is no report, no batch and no position is refused by its name, and no value is repeated', async t => {
+t.test('an invalid report, batch or position is rejected by its name, and no value is repeated', async t => {
   const { app, token } = await startControlPlane(t)
   const headers = { authorization: `Bearer ${token}` }
   const send = (path: string, payload: unknown) =>
@@ -248,7 +248,7 @@ t.test('what is no report, no batch and no position is refused by its name, and 
 })
 
 t.test(
-  'the stream is a snapshot for a new gateway and what was missed for one that comes again; no secret is in it',
+  'the stream is a snapshot for a new gateway and the missed changes for one that reconnects; it contains no secret',
   async t => {
     const { url, token, createKey, control } = await startControlPlane(t)
     const { secret, keyId } = await createKey()
@@ -286,7 +286,7 @@ t.test(
   }
 )
 
-t.test('neither token nor hash nor query stands in the log', async t => {
+t.test('neither token nor hash nor query is in the log', async t => {
   const { url, token, createKey, lines } = await startControlPlane(t)
   const { keyId } = await createKey()
   const link = createRemoteLink({ url, token })

@@ -11,7 +11,7 @@ import { startControlPlane } from './control-plane.js'
 
 const url = 'https://files.example.org/hook'
 
-/** The webhooks of a control store, as a gateway in another process has them. */
+/** The webhooks of a control store, as a gateway in another process calls them. */
 async function createLinkedWebhooks (
   t: Test, receivers: { readonly webhooks: Webhooks, readonly subscriptions: Subscriptions }
 ) {
@@ -26,7 +26,7 @@ async function createLinkedWebhooks (
       webhooks: receivers.webhooks,
       subscriptions: receivers.subscriptions
     },
-    gatewayWith: async () => 'one'
+    findGatewayName: async () => 'one'
   } as never)
   t.teardown(() => app.close())
   const link = createRemoteLink({ url: await app.listen({ host: '127.0.0.1', port: 0 }), token: 'cg_gateway_x' })
@@ -34,10 +34,10 @@ async function createLinkedWebhooks (
   return link
 }
 
-t.test('over the link, every call does what it does in the control store', async t => {
+t.test('over the link, every call has the same result as in the control store', async t => {
   const { store, owner, append } = await openWebhookStore(t, makeFileDatabase)
   const { webhooks } = await createLinkedWebhooks(t, store)
-  // A caller of the gateway is more than a scope.
+  // A caller of the gateway has more members than a scope.
   const caller = { ...owner, keyId: 'key-a', scopes: ['*'] }
   const { secret, ...made } = await webhooks.create({ url, types: ['patients.*'], description: 'x' }, caller)
   t.match(secret, /^whsec_/)
@@ -53,7 +53,7 @@ t.test('over the link, every call does what it does in the control store', async
   t.strictSame(await store.webhooks.list(owner), [])
 })
 
-t.test('a refusal of the control plane arrives as it is, and what is worse as a failure that clients may see', async t => {
+t.test('a rejection by the control plane arrives unchanged, and any other failure as one that clients may see', async t => {
   const { store, owner, otherTenant } = await openWebhookStore(t, makeFileDatabase)
   const { webhooks } = await createLinkedWebhooks(t, store)
   const { id } = await store.webhooks.create({ url }, { ...owner, tenantId: otherTenant })
@@ -63,7 +63,7 @@ t.test('a refusal of the control plane arrives as it is, and what is worse as a 
   await t.rejects(webhooks.list(owner), { name: 'Failure', code: 'BACKEND_UNAVAILABLE' } as object as Error)
 })
 
-t.test('webhooks are for good tokens of gateways alone, and what is no call is refused', async t => {
+t.test('webhooks are accessible with valid tokens of gateways alone, and an invalid call is rejected', async t => {
   const { app, token } = await startControlPlane(t)
   const postCall = async (name: string, payload: unknown, { secret = token, path = 'webhooks' } = {}) =>
     (await app.inject({
@@ -90,7 +90,7 @@ t.test('webhooks are for good tokens of gateways alone, and what is no call is r
   ] as const) t.equal(await postCall(name, payload), 400, `${name} ${JSON.stringify(payload)}`)
 })
 
-t.test('over the link, every call of subscriptions does what it does in the control store', async t => {
+t.test('over the link, every call of subscriptions has the same result as in the control store', async t => {
   const { store, owner, append } = await openWebhookStore(t, makeFileDatabase)
   const { subscriptions } = await createLinkedWebhooks(t, store)
   const caller = { ...owner, keyId: 'key-a', scopes: ['*'] }

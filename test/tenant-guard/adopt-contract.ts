@@ -11,8 +11,8 @@ const observation = (subject: string, more: object = {}): FhirResource =>
 const toReference = ({ resourceType, id }: StoredResource): string => `${resourceType}/${id}`
 
 /**
- * What an adoption must do on any FHIR server. Other tests may use the server meanwhile. @param many records of a large
- * walk
+ * What an adoption must do on any FHIR server. Other tests may use the server meanwhile.
+ * @param many records of a large scan
  */
 export async function adoptContract (t: Test, baseUrl: string, many: number): Promise<void> {
   const backend = createOperatorBackend(baseUrl)
@@ -48,7 +48,7 @@ async function testAlone (t: Test, baseUrl: string): Promise<void> {
   t.teardown(() => backend.close())
 
   await t.test(
-    "an adopted record has the tenant's tag beside its own and is the same in all else, its numbers to the letter",
+    "an adopted record has the tenant's tag in addition to its own and is the same in all else, its numbers to the letter",
     async t => {
       const server = openExistingServer(baseUrl)
       const meta = {
@@ -113,16 +113,16 @@ async function testAlone (t: Test, baseUrl: string): Promise<void> {
     t.equal((await server.read('Patient', record.id)).meta.versionId, '2')
   })
 
-  await t.test('references of adopted records to what is not the tenant\'s then are told', async t => {
+  await t.test("references of adopted records to records that are not the tenant's then are reported", async t => {
     const server = openExistingServer(baseUrl)
-    const [own, nobodys, foreign] = [
+    const [own, untagged, foreign] = [
       await server.plant(patient),
       await openExistingServer(baseUrl).plant(patient),
       await server.plant(patient, [tenantSystem, newTenant()])
     ]
     await server.plant(observation(toReference(own)))
     const [second, third] = [
-      await server.plant(observation(toReference(nobodys))),
+      await server.plant(observation(toReference(untagged))),
       await server.plant(observation(toReference(foreign)))
     ]
     const searches = [server.search('Observation'), server.search('Patient')].map(search => ({
@@ -131,7 +131,7 @@ async function testAlone (t: Test, baseUrl: string): Promise<void> {
     }))
     const expected = [
       `foreign-reference ${toReference(third)} ${toReference(foreign)}`,
-      `untagged-reference ${toReference(second)} ${toReference(nobodys)}`
+      `untagged-reference ${toReference(second)} ${toReference(untagged)}`
     ]
     for (const isDryRun of [true, false]) {
       const { faults } = await runAdoption(backend, 't-told', server.search('Patient'), { criteria: searches, isDryRun })
@@ -165,7 +165,7 @@ async function testConcurrentChanges (t: Test, baseUrl: string): Promise<void> {
     return { state: states[toReference(planted)], tenant, ...(await server.send('GET', toReference(planted))) }
   }
 
-  await t.test('what somebody changes in the moment of the adoption is kept', async t => {
+  await t.test('a change in the moment of the adoption is preserved', async t => {
     const { state, body, tenant } = await adoptWhile('request', async planted => {
       await openExistingServer(baseUrl).send('PUT', toReference(planted), { ...planted, name: [{ family: 'After' }] })
     })
@@ -184,7 +184,7 @@ async function testConcurrentChanges (t: Test, baseUrl: string): Promise<void> {
     t.same(listTags(body).filter(tag => tag.startsWith(tenantSystem)), [`${tenantSystem}|${other}`])
   })
 
-  await t.test('a record that meets the search no more in the moment of the adoption is left alone', async t => {
+  await t.test('a record that no longer matches the search in the moment of the adoption is left alone', async t => {
     const server = openExistingServer(baseUrl)
     const planted = await server.plant({ ...patient, gender: 'male' })
     const trap = watched.hold('request', 'PUT')
@@ -204,7 +204,7 @@ async function testConcurrentChanges (t: Test, baseUrl: string): Promise<void> {
     t.equal(status, 410)
   })
 
-  await t.test('a write whose answer was lost is found done, and not done again', async t => {
+  await t.test('a write whose response was lost is found done, and not done again', async t => {
     const { state, body } = await adoptWhile('answer', async () => {}, true)
     t.equal(state, 'adopted')
     t.equal(body.meta.versionId, '2')

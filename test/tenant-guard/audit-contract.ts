@@ -11,8 +11,8 @@ const observation = (subject: string, more: object = {}): FhirResource =>
 const toReference = ({ resourceType, id }: StoredResource): string => `${resourceType}/${id}`
 
 /**
- * What an audit must find on any FHIR server. Other tests may use the server meanwhile. @param many records of a large
- * walk
+ * What an audit must find on any FHIR server. Other tests may use the server meanwhile.
+ * @param many records of a large scan
  */
 export async function auditContract (t: Test, baseUrl: string, many: number): Promise<void> {
   const backend = createOperatorBackend(baseUrl)
@@ -49,21 +49,21 @@ export async function auditContract (t: Test, baseUrl: string, many: number): Pr
   await t.test('an audit finds each reference of a tenant to what is not its own', async t => {
     const [a, b] = [newTenant(), newTenant()]
     const server = openExistingServer(baseUrl)
-    const [own, foreign, nobodys] = [
+    const [own, foreign, untagged] = [
       await server.plant(patient, [tenantSystem, a]),
       await server.plant(patient, [tenantSystem, b]),
       await server.plant(patient)
     ]
     const clean = await server.plant(observation(toReference(own), { derivedFrom: undefined }), [tenantSystem, a])
     const crossing = await server.plant(observation(toReference(foreign)), [tenantSystem, a])
-    const toNobodys = await server.plant(observation(toReference(nobodys)), [tenantSystem, a])
+    const toUntagged = await server.plant(observation(toReference(untagged)), [tenantSystem, a])
     const inExtension = await server.plant(
       observation(toReference(own), {
         extension: [{ url: 'http://x.example', valueReference: { reference: toReference(foreign) } }]
       }),
       [tenantSystem, a]
     )
-    // What is contained is not checked by the servers when it is stored.
+    // The servers do not check contained resources when they store them.
     const contained = (to: string): object => ({
       contained: [{ ...observation(to), id: 'c' }],
       hasMember: [{ reference: '#c' }]
@@ -73,19 +73,19 @@ export async function auditContract (t: Test, baseUrl: string, many: number): Pr
       observation(toReference(own), contained('https://other.example/fhir/Patient/1')),
       [tenantSystem, a]
     )
-    const nobodysOwn = await server.plant(observation(toReference(foreign)))
+    const untaggedReferrer = await server.plant(observation(toReference(foreign)))
     const found = await runAudit(backend, ['Patient', 'Observation'])
     t.same(
-      filterFindings(found, [own, clean, crossing, toNobodys, inExtension, dangling, absolute, nobodysOwn]),
+      filterFindings(found, [own, clean, crossing, toUntagged, inExtension, dangling, absolute, untaggedReferrer]),
       [
         `foreign-reference ${toReference(crossing)} Observation.subject ${toReference(foreign)} ${a} ${b}`,
-        `untagged-reference ${toReference(toNobodys)} Observation.subject ${toReference(nobodys)} ${a} -`,
+        `untagged-reference ${toReference(toUntagged)} Observation.subject ${toReference(untagged)} ${a} -`,
         `foreign-reference ${toReference(inExtension)} Observation.extension[0].valueReference ${toReference(foreign)} ${a} ${b}`,
         `dangling-reference ${toReference(dangling)} Observation.contained[0].subject Patient/never-was ${a} -`,
         `outside-reference ${toReference(absolute)} Observation.contained[0].subject - ${a} -`,
-        `no-tag ${toReference(nobodysOwn)}`
+        `no-tag ${toReference(untaggedReferrer)}`
       ].sort(),
-      "and the references of what belongs to nobody are nobody's"
+      'and references of an untagged record belong to no tenant'
     )
   })
 
@@ -111,7 +111,7 @@ export async function auditContract (t: Test, baseUrl: string, many: number): Pr
     const own = await server.plant(patient, [tenantSystem, a])
     const stray = await server.plant(observation(toReference(await server.plant(patient))), [tenantSystem, a])
     let added: StoredResource | undefined
-    // Patients were walked over before observations, so the one that this refers to was not met.
+    // Patients were scanned before observations, so the one that this refers to was not met.
     const whileWalking = once(async () => {
       added = await server.plant(observation(toReference(await server.plant(patient, [tenantSystem, a]))), [
         tenantSystem,
@@ -133,7 +133,7 @@ export async function auditContract (t: Test, baseUrl: string, many: number): Pr
   })
 
   await t.test(
-    `a walk over ${many} records in small pages meets each record that stays, while others write`,
+    `a scan of ${many} records in small pages meets each record that stays, while others write`,
     { timeout: 600_000 },
     async t => {
       const server = openExistingServer(baseUrl)

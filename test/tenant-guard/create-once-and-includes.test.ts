@@ -13,7 +13,7 @@ const idempotencyTag = (code = 'today', display: string | undefined = seenAt.toI
   display
 })
 
-/** A guard of tenant-a in front of a server that answers as it is told. */
+/** A guard of tenant-a in front of a scripted server. */
 async function startGuard (t: Test) {
   const server = await startFaultyServer()
   const gateway = createGateway(`${server.url}/fhir`)
@@ -45,7 +45,7 @@ const vread = { kind: 'vread', type: 'Patient', id: '1', version: '1' } as const
 const outcome = { resourceType: 'OperationOutcome', issue: [{ severity: 'error', diagnostics: 'HAPI-0000: SECRET' }] }
 
 t.test(
-  "a create that happens once is marked and asks for the tenant's own record with a mark, whatever marks it came with",
+  "a create-once is tagged and searches for the tenant's own record with a tag of the key, whatever tags it came with",
   async t => {
     const { server, store } = await startGuard(t)
     server.behave(sendJson(201, record('Patient', '7', [own, idempotencyTag()])))
@@ -82,13 +82,13 @@ t.test('what an earlier request made is shown; what one made long before is not'
   t.match(
     await store.createOnce(create),
     { isNew: false, record: { id: '8' } },
-    'one of yesterday stands beside the newer one'
+    'one of yesterday is stored next to the newer one'
   )
   server.behave(sendJson(200, record('Patient', '9', [own, { ...idempotencyTag(), display: undefined }])))
   t.match(await store.createOnce(create), { isNew: false, record: { id: '9' } }, 'a server that keeps no display')
 })
 
-t.test('a create that another one is in the way of is tried again, for a while', async t => {
+t.test('a create that conflicts with another one is retried, for a while', async t => {
   const { server, store } = await startGuard(t)
   server.behave(sendJson(409, outcome), sendJson(409, outcome), sendJson(200, record('Patient', '7', [own, idempotencyTag()])))
   t.match(await store.createOnce(create), { isNew: false, record: { id: '7' } })
@@ -100,7 +100,7 @@ t.test('a create that another one is in the way of is tried again, for a while',
   t.equal(server.seen.length, 2)
 })
 
-t.test('a server that passes over the condition, or shows another tenant\'s record, is not believed', async t => {
+t.test("a server that ignores the condition, or shows another tenant's record, is not trusted", async t => {
   const { server, gateway, store } = await startGuard(t)
   for (const tags of [[own], [own, idempotencyTag('other')], [own, { system: `${system}:IDEMPOTENCY`, code: 'today' }]]) {
     server.behave(sendJson(200, record('Patient', '7', tags)))
@@ -150,7 +150,7 @@ t.test('a version is read of a record that is the tenant\'s now, and was at that
 const back: Include = { direction: 'revinclude', type: 'Encounter', parameter: 'patient' }
 const related = { kind: 'read-related', type: 'Patient', id: '1', includes: [back] } as const
 
-t.test('only what carries the tenant\'s tag alone comes along, once, and the rest without a word', async t => {
+t.test("only records with the tenant's tag alone are included, once, and the rest is left out silently", async t => {
   const { server, gateway, store } = await startGuard(t)
   const visit = record('Encounter', '2')
   const strangers = [
@@ -216,7 +216,7 @@ t.test('the types of which more may be there are named', async t => {
   )
 })
 
-t.test('no other way than a reference of R4 is followed', async t => {
+t.test('only references of R4 are followed for includes', async t => {
   const { server, store } = await startGuard(t)
   const misuses: Array<Partial<Record<keyof Include, string>>> = [
     { parameter: '*' },

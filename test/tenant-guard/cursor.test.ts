@@ -25,7 +25,7 @@ function isInvalid (error: unknown): boolean {
   )
 }
 
-t.test('a cursor carries what was put in, shows nothing of it, and no two are alike', async t => {
+t.test('a cursor contains what was put in, shows nothing of it, and no two are equal', async t => {
   const cursor = cursors.seal(contents, binding)
   t.strictSame(cursors.open(cursor, binding), contents)
   t.match(cursor, /^[A-Za-z0-9_-]+$/)
@@ -33,7 +33,7 @@ t.test('a cursor carries what was put in, shows nothing of it, and no two are al
   t.not(cursors.seal(contents, binding), cursor)
 })
 
-t.test('a cursor serves its tenant, mode, datastore, route and type, and no other', async () => {
+t.test('a cursor is valid for its tenant, mode, datastore, route and type, and no other', async () => {
   const cursor = cursors.seal(contents, binding)
   for (const name of Object.keys(binding)) {
     throws(() => cursors.open(cursor, { ...binding, [name]: 'other' }), isInvalid)
@@ -41,7 +41,7 @@ t.test('a cursor serves its tenant, mode, datastore, route and type, and no othe
   throws(() => cursors.open(cursor, { ...binding, tenant: 'tenant-a","test', mode: '' }), isInvalid)
 })
 
-t.test('a cursor serves for fifty minutes', async t => {
+t.test('a cursor is valid for fifty minutes', async t => {
   const cursor = cursors.seal(contents, binding)
   now = new Date('2026-01-01T00:49:59Z')
   t.strictSame(cursors.open(cursor, binding), contents)

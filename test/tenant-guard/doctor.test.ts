@@ -53,7 +53,7 @@ async function countRecords ({ send }: FhirServer): Promise<number[]> {
 }
 
 t.test(
-  'a server with what the gateway relies on is found so, and holds nothing of the examination afterwards',
+  'a server with what the gateway relies on passes, and holds nothing of the examination afterwards',
   async t => {
     const { server, examine } = await startWard(t)
     const { id } = await server.store('clinic', { resourceType: 'Patient' })
@@ -69,7 +69,7 @@ t.test(
   }
 )
 
-t.test('on a server unlike HAPI what is less is told, with what the gateway does then', async t => {
+t.test('on a server unlike HAPI each missing feature is reported, with what the gateway does then', async t => {
   const { server, examine } = await startWard(t, unlikeHapi)
   const examination = await examine()
   t.strictSame(toFaults(examination), {
@@ -107,7 +107,7 @@ const lacking: ReadonlyArray<
 ]
 
 for (const [what, manners, name, detail] of lacking) {
-  t.test(`a server that ${what} is told so, works with less, and is left clean`, async t => {
+  t.test(`a server that ${what} is reported as degraded, with what to change, and is left clean`, async t => {
     const { server, examine } = await startWard(t, manners)
     const { findings, left } = await examine()
     const { state, gateway, change, ...found } = findings.find(finding => finding.name === name)!
@@ -130,7 +130,7 @@ const rewriteBody =
         return { ...response, body: change(response.body, baseUrl) }
       }
 
-/** A server that looks at If-Match before it waits for another update, and not afterwards. */
+/** A server that checks If-Match before it waits for another update, and not afterwards. */
 const raceUpdates: Between = send => {
   let pending = 0
   return async request => {
@@ -181,7 +181,7 @@ const faulty: ReadonlyArray<readonly [what: string, between: Between, names: rea
 ]
 
 for (const [what, between, names] of faulty) {
-  t.test(`a server that ${what} is in the way, and is left clean`, async t => {
+  t.test(`a server that ${what} is reported as blocking, and is left clean`, async t => {
     const { server, examine } = await startWard(t)
     const examination = await examine(between)
     t.strictSame(
@@ -195,7 +195,7 @@ for (const [what, between, names] of faulty) {
   })
 }
 
-t.test('on a server that passes over tags in searches, nothing but what the examination stored is deleted', async t => {
+t.test('on a server that ignores tags in searches, nothing but what the examination stored is deleted', async t => {
   const { server, examine } = await startWard(t)
   const ids = await server.storeAll('clinic', [{ resourceType: 'Patient' }, { resourceType: 'Observation' }])
   const examination = await examine(
@@ -206,7 +206,7 @@ t.test('on a server that passes over tags in searches, nothing but what the exam
   t.equal((await server.read('Patient', ids[0]!)).id, ids[0])
 })
 
-t.test('a server that refuses the credential, or does not answer, ends the examination at once', async t => {
+t.test('a server that refuses the credential, or does not respond, ends the examination at once', async t => {
   const { examine } = await startWard(t)
   for (const [failure, detail] of [
     [
@@ -223,7 +223,7 @@ t.test('a server that refuses the credential, or does not answer, ends the exami
   }
 })
 
-// It said "it does not answer (UNABLE_TO_VERIFY_LEAF_SIGNATURE)" and advised to look at the URL and auth.
+// An invalid certificate was reported as no response, with the advice to look at the URL and auth.
 t.test('a server whose certificate, name or credential is wrong is reported with the setting to change', async t => {
   const { examine } = await startWard(t)
   for (const [code, detail, change] of [

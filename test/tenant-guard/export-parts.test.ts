@@ -82,7 +82,7 @@ t.test(
   }
 )
 
-t.test('whether a record is in a patient\'s compartment is told by the elements that R4 names', async t => {
+t.test("whether a record is in a patient's compartment is decided by the elements that R4 names", async t => {
   const cases: Array<[string, object, boolean]> = [
     ['Observation', { subject: { reference: 'Patient/a' } }, true],
     ['Observation', { subject: { reference: 'Patient/a/_history/2' } }, true],
@@ -115,7 +115,7 @@ t.test('whether a record is in a patient\'s compartment is told by the elements 
   }
 })
 
-/** Whether a record that refers to a patient by every path that R4 names is told to be in the compartment. */
+/** Whether a record that refers to a patient by every path that R4 names is in the compartment. */
 function isReachedByPaths (type: string): boolean {
   const everywhere: unknown = new Proxy(
     {},
@@ -134,7 +134,7 @@ async function * walkOver (...records: StoredResource[]): AsyncGenerator<ScanChu
   for (const one of records) yield { records: [one], upTo: one.meta.lastUpdated }
 }
 
-t.test('walks that meet the same records are one walk in the order of time, which meets each once', async t => {
+t.test('several scans of the same records are merged in the order of time, with each record once', async t => {
   const met: string[] = []
   const times: string[] = []
   for await (const { records, upTo } of mergeSorted([
@@ -151,7 +151,7 @@ t.test('walks that meet the same records are one walk in the order of time, whic
 })
 
 t.test(
-  'an element is told by its name, a choice by each of its names, and the part of a primitive by that of the whole',
+  'an element is matched by its name, a choice by each of its names, and the part of a primitive by that of the whole',
   async t => {
     t.strictSame(listMandatoryElements('Observation'), ['status', 'code'])
     t.strictSame(listMandatoryElements('Nothing'), [])

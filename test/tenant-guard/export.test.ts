@@ -4,7 +4,7 @@ import type { Fault } from './exporting-server.js'
 import { requireComplete, createFault, readLines, buildTaggedLines, startScene, buildTaggedLine, tenantId } from './exporting-scene.js'
 import { system } from './guarded.js'
 
-t.test('the datastore is asked for each type by one filter with the tenant\'s tag, and for nothing else', async t => {
+t.test("the datastore gets one filter with the tenant's tag for each type, and nothing else", async t => {
   const { server, job } = await startScene(t, {
     since: '2026-01-01T00:00:00Z',
     filters: { Patient: [[['family', 'x,Patient?active=true&_tag=y']]] }
@@ -26,7 +26,7 @@ t.test('the datastore is asked for each type by one filter with the tenant\'s ta
   t.ok(server.seen.filter(({ path }) => path.includes('_count=0')).every(({ path }) => path.includes(tag)))
 })
 
-t.test('files are joined by type, and the job tells their lines and bytes', async t => {
+t.test('files are joined by type, and the job reports their lines and bytes', async t => {
   const exportScene = await startScene(t)
   t.equal(await exportScene.job.run(), 'ended')
   requireComplete(t, exportScene)
@@ -42,7 +42,7 @@ t.test('references that the datastore exports with its base URL are relative in 
   t.strictSame(readLines(exportScene.job, 'Observation'), [observationAbout('Patient/p1')])
 })
 
-t.test('an export that is broken off at any step, any number of times, loses no line and doubles none', async t => {
+t.test('an export that is interrupted at any step, any number of times, loses no line and doubles none', async t => {
   const exportScene = await startScene(t)
   exportScene.server.polls = 0
   // After each portion, and no sooner than it must.
@@ -76,7 +76,7 @@ const respondHalfBody = (response: Parameters<Fault>[1]): void => {
 }
 
 t.test(
-  'a datastore that is busy or breaks off in the midst of a file is asked again, from there on',
+  'a request to a datastore that is busy or breaks off in the middle of a file is retried, from there on',
   { timeout: 300_000 },
   async t => {
     for (const [name, fault] of [
@@ -101,7 +101,7 @@ t.test(
 )
 
 t.test(
-  'what is no answer at all is trouble, and a later run goes on from where the earlier one stood',
+  'a malformed response is a failure, and a later run goes on from where the earlier one stood',
   { timeout: 300_000 },
   async t => {
     for (const [name, fault] of [
@@ -208,7 +208,7 @@ t.test('a line that is no record of its type fails the export', async t => {
 })
 
 t.test(
-  "a file that is not below the datastore's base URL is never asked for; the records are walked over in its place",
+  "a file that is not below the datastore's base URL is never fetched; the records are scanned in its place",
   async t => {
     for (const url of [
       'http://127.0.0.1:1/fhir/Binary/0',
@@ -227,7 +227,7 @@ t.test(
     }
     const { server, job } = await startScene(t)
     server.output = base => [{ type: 'Device', url: `${base}/Binary/0` }]
-    await t.rejects(job.run(), { code: 'BACKEND_ERROR' }, 'a type that was not asked for')
+    await t.rejects(job.run(), { code: 'BACKEND_ERROR' }, 'a type that was not requested')
     server.fault = createFault(/^\/\$export$/, 1, response => {
       response.writeHead(202, { 'content-location': 'https://evil.example/fhir/$export-poll-status' }).end()
     })
@@ -238,7 +238,7 @@ t.test(
 )
 
 t.test(
-  'an export that the datastore has lost, or whose files are gone, is begun anew there, and nothing comes twice',
+  'an export that the datastore has lost, or whose files are gone, is started again there, and nothing comes twice',
   async t => {
     for (const path of [/poll/, /^\/Binary\/1/]) {
       const exportScene = await startScene(t)
@@ -253,7 +253,7 @@ t.test(
 )
 
 t.test(
-  'an export that nobody wants any more is ended in the datastore too; one that goes on elsewhere is not',
+  'a cancelled or revoked export is ended in the datastore too; one that goes on elsewhere is not',
   async t => {
     for (const [why, deletes] of [
       ['cancelled', 1],
@@ -282,7 +282,7 @@ t.test(
   }
 )
 
-t.test('a line of any length up to a bound is carried, wherever its pieces are cut', async t => {
+t.test('a line of any length up to the maximum is exported, wherever its chunks are cut', async t => {
   const { server, job } = await startScene(t)
   const long = buildTaggedLine('Patient', 'long', tenantId, { text: { div: 'größe 😀 '.repeat(100_000) } })
   server.files = [{ type: 'Patient', lines: [buildTaggedLine('Patient', 'a'), long, '', '  ', buildTaggedLine('Patient', 'b')] }]
@@ -290,7 +290,7 @@ t.test('a line of any length up to a bound is carried, wherever its pieces are c
   t.strictSame(readLines(job, 'Patient'), [buildTaggedLine('Patient', 'a'), long, buildTaggedLine('Patient', 'b')])
 })
 
-t.test('the datastore\'s URLs are the gateway\'s in what is exported, escaped or not', async t => {
+t.test("the datastore's URLs are the gateway's in exported records, escaped or not", async t => {
   const { server, job } = await startScene(t)
   server.files = [
     {

@@ -1,4 +1,4 @@
-/** An export from a server that does wrongly at a test's will. */
+/** An export from a server that misbehaves as the test decides. */
 import type { Test } from 'tap'
 import { createGateway, newTenant, system } from './guarded.js'
 import { startExportingServer, type ExportingServer, type Fault } from './exporting-server.js'
@@ -65,7 +65,7 @@ export function requireComplete (t: Test, { server, job }: Pick<Scene, 'server' 
   }
 }
 
-/** Answers the first requests of a path wrongly, so many times. */
+/** Responds wrongly to the first requests of a path, so many times. */
 export function createFault (path: RegExp, times: number, behave: (response: Parameters<Fault>[1]) => void): Fault {
   return (request, response) => {
     if (!path.test(request.path) || times-- <= 0) return false

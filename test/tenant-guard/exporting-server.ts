@@ -2,13 +2,13 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 
-/** One way to answer in place of the server; `false` leaves it to the server. */
+/** Responds in place of the server; `false` leaves the request to the server. */
 export type Fault = (
   request: { readonly method: string; readonly path: string },
   response: ServerResponse
 ) => boolean | void
 
-/** A FHIR server that does nothing but export what it is given, on loopback, and does so wrongly at a test's will. */
+/** A FHIR server that does nothing but export the given records, on loopback, and misbehaves as the test decides. */
 export interface ExportingServer {
   /** The base URL. */
   readonly url: string

@@ -8,7 +8,7 @@ import { ReferenceFailure } from '../../src/tenant-guard/writes/references.js'
 import { catchFailure, createGateway, newTenant, toPublicFailure, system } from './guarded.js'
 import type { Gateway } from './guarded.js'
 
-/** What a kind of datastore can do beyond the least. */
+/** The optional features of a kind of datastore. */
 export interface Abilities {
   /** A search that was begun keeps its matches, whatever is deleted meanwhile. */
   readonly keepsSearches: boolean
@@ -16,7 +16,7 @@ export interface Abilities {
   readonly validates: boolean
   /** A reference must lead to a record, and a record that is referred to stays. */
   readonly checksReferences: boolean
-  /** Exchanges that a write takes: one, and one more where its answer does not show the record. */
+  /** Exchanges that a write takes: one, and one more where its response does not show the record. */
   readonly callsOfWrite: 1 | 2
 }
 
@@ -83,7 +83,7 @@ function listIds ({ resources }: Page): string[] {
   return resources.map(({ id }) => id).sort()
 }
 
-/** Speaks to the datastore straight, as an operator or an attacker behind the gateway could. */
+/** Sends to the datastore directly, as an operator or an attacker behind the gateway could. */
 async function sendDirectly (
   gateway: Gateway,
   method: string,
@@ -230,7 +230,7 @@ async function testSearches (t: Test, gateway: Gateway, { keepsSearches }: Abili
     }
   )
 
-  await t.test('a cursor serves the search that gave it and nobody else', async t => {
+  await t.test('a cursor is valid for the search that returned it, and for no other search or tenant', async t => {
     const tenant = newTenant()
     const store = gateway.guard(tenant)
     await Promise.all([createPatient(store), createPatient(store), createPatient(store)])
@@ -265,7 +265,7 @@ async function testSearches (t: Test, gateway: Gateway, { keepsSearches }: Abili
     t.notMatch(JSON.stringify(toPublicFailure(failure)), /secret|HAPI/)
   })
 
-  await t.test('a search by hundreds of ids is answered whole', async t => {
+  await t.test('a search by hundreds of ids returns every match', async t => {
     const store = gateway.guard(newTenant())
     const { id } = await createPatient(store)
     const ids = [...Array.from({ length: 200 }, () => randomUUID()), id]
@@ -344,7 +344,7 @@ async function testChanges (t: Test, gateway: Gateway, { checksReferences, calls
 async function testReferences (
   t: Test, gateway: Gateway, { checksReferences, callsOfWrite }: Abilities
 ): Promise<void> {
-  await t.test('a reference to an own record is asked for once, and then known', async t => {
+  await t.test('a reference to an own record is looked up once, and then known', async t => {
     const tenant = newTenant()
     const { id } = await createPatient(gateway.guard(tenant))
     const cold = createGateway(gateway.backend.baseUrl)
@@ -431,7 +431,7 @@ async function testReferences (
     t.strictSame([...await mine.filterOwned([])], [])
   })
 
-  await t.test('a record that was looked for in vain is found as soon as it is there', async t => {
+  await t.test('a record that was not found at first is found once it is stored', async t => {
     const tenant = newTenant()
     const store = gateway.guard(tenant)
     const id = randomUUID()
@@ -481,7 +481,7 @@ async function testPlanted (t: Test, gateway: Gateway): Promise<void> {
     }
   )
 
-  await t.test('a record without a tenant\'s tag, or with another spelling of it, is nobody\'s', async t => {
+  await t.test("a record without a tenant's tag, or with another spelling of it, belongs to no tenant", async t => {
     const tenant = newTenant()
     const store = gateway.guard(tenant)
     for (const tag of [

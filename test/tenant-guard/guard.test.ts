@@ -15,7 +15,7 @@ const foreign = { system, code: 'tenant-b' }
 
 interface Rig { readonly server: FaultyServer, readonly gateway: Gateway, readonly store: TenantStore }
 
-/** A guard of tenant-a in front of a server that answers as it is told. */
+/** A guard of tenant-a in front of a scripted server. */
 async function startGuard (t: Test): Promise<Rig> {
   const server = await startFaultyServer()
   const gateway = createGateway(`${server.url}/fhir`)
@@ -95,7 +95,7 @@ t.test('a guard sends what it built and nothing else', async t => {
   )
 })
 
-t.test('types and ids that no tenant can have are refused before anything is asked', async t => {
+t.test('types and ids that no tenant can have are refused before any request to the datastore', async t => {
   const { server, store } = await startGuard(t)
   for (const type of ['Subscription', 'SearchParameter', 'StructureDefinition', 'ValueSet']) {
     const resource = { resourceType: type }
@@ -153,7 +153,7 @@ t.test('types and ids that no tenant can have are refused before anything is ask
 })
 
 t.test(
-  "an answer is shown when it is the record that was asked for, with one tenant tag, the tenant's own",
+  "a record is shown when it is the requested one, with one tenant tag, the tenant's own",
   async t => {
     const { server, store } = await startGuard(t)
     const rejectedRecords = [
@@ -215,7 +215,7 @@ t.test(
   }
 )
 
-t.test('the answer to a write that is not the tenant\'s record is not shown but reported', async t => {
+t.test("the response to a write that is not the tenant's record is not shown but reported", async t => {
   const { server, gateway, store } = await startGuard(t)
   server.behave(sendJson(200, patient('1')))
   await store.read(read)
@@ -236,7 +236,7 @@ t.test('the answer to a write that is not the tenant\'s record is not shown but 
   }
 })
 
-t.test('no word of the datastore reaches the client, and none of it but status and code the log', async t => {
+t.test('no text of the datastore reaches the client, and none of it but status and code the log', async t => {
   const { server, gateway, store } = await startGuard(t)
   const acts = {
     read: () => store.read(read),
@@ -286,7 +286,7 @@ t.test('no word of the datastore reaches the client, and none of it but status a
   t.strictSame(gateway.incidents, [])
 })
 
-t.test('half an answer, or one of another kind, is the datastore\'s fault', async t => {
+t.test("half a response, or one of another kind, is the datastore's fault", async t => {
   const { server, gateway, store } = await startGuard(t)
   server.behave(sendJson(200, patient('1')))
   await store.read(read)
@@ -323,7 +323,7 @@ t.test('half an answer, or one of another kind, is the datastore\'s fault', asyn
 })
 
 t.test(
-  'a page link is followed to the configured datastore, kept from the client, and ends as an invalid cursor',
+  'a page link is followed to the configured datastore, hidden from the client, and ends as an invalid cursor',
   async t => {
     const { server, gateway, store } = await startGuard(t)
     const withNextLink = (url: string) => ({
@@ -375,7 +375,7 @@ t.test(
 )
 
 t.test(
-  'ownership is remembered from checked answers only, for one datastore, and forgotten with the record',
+  'ownership is remembered from checked responses only, for one datastore, and forgotten with the record',
   async t => {
     const { server, gateway, store } = await startGuard(t)
     const isLookedUp = async (candidate: string) => {
@@ -403,13 +403,13 @@ t.test(
   }
 )
 
-t.test('a look-up believes what it asked for, and only that', async t => {
+t.test('a look-up accepts the record that it requested, and only that', async t => {
   const { server, store } = await startGuard(t)
   server.behave(searchset([patient('8'), patient('7', [foreign])]))
   t.strictSame([...await store.filterOwned(['Patient/7'])], [])
 })
 
-t.test('the memory of ownership is bounded', async t => {
+t.test('the ownership cache is bounded', async t => {
   const ownership = createOwnershipCache({ max: 2 })
   const scope = { datastore: 'd', tenant: 'a' }
   for (const record of ['Patient/1', 'Patient/2', 'Patient/3']) ownership.remember(scope, record)

@@ -15,9 +15,7 @@ interface Entry {
   readonly response: { readonly status: string; readonly location?: string }
 }
 
-/**
- * The import of tenant `mine` at a datastore that stores what it is sent, and answers to transactions as it is told.
- */
+/** The import of tenant `mine` at a datastore that stores what it is sent, with scripted responses to transactions. */
 function startScene () {
   const sent: BackendRequest[] = []
   const stored = new Map<string, FhirResource>()
@@ -95,7 +93,7 @@ async function collectFailureCodes (
 
 const patient = (id: string) => ({ type: 'Patient', id, resource: { resourceType: 'Patient', id } })
 
-test('once a record of a type came back with the tag, an import asks for no more than that others were made', async t => {
+test('once a record of a type came back with the tag, an import requests minimal responses for that type', async t => {
   const { store, scene, preferred, searches } = startScene()
   t.same(await collectFailureCodes(store, patient('i1'), patient('i2')), [undefined, undefined])
   scene.buildResponse = bareEntry
@@ -128,14 +126,14 @@ test('what an import changed, and what a datastore says to have made elsewhere, 
   t.equal(searches(), 1)
 })
 
-test('an entry that tells of no success is none, though the transaction was answered well', async t => {
+test('an entry without a status of success has failed, though the transaction succeeded', async t => {
   const { store, scene } = startScene()
   await store.write([patient('i1')].map(store.tagRecord))
   scene.buildResponse = () => ({ response: { status: '400' } })
   t.same(await collectFailureCodes(store, patient('i2')), ['INTERNAL_ERROR'])
 })
 
-test('an import leaves to requests what they know of whose records are, and tells them what is gone', async t => {
+test('an import leaves the ownership cache of requests unchanged', async t => {
   const { store, ownership } = startScene()
   const scope = { datastore: 'scripted', tenant: 'mine' }
   ownership.remember(scope, 'Patient/known')

@@ -26,7 +26,7 @@ const buildPage = (resources: readonly unknown[], ...others: readonly unknown[])
   entry: [...resources.map(resource => ({ resource, search: { mode: 'match' } })), ...others]
 })
 
-/** What both ways to read a page show of it. */
+/** The page as both ways to read it show it. */
 async function readBothWays (body: string) {
   const server = await startFaultyServer()
   const gateway = createGateway(`${server.url}/fhir`)

@@ -21,7 +21,7 @@ function countNormalized (test: Test): () => number {
   return () => characters
 }
 
-// U+FDFA becomes eighteen characters: a body of 16 MiB with tags of it kept the gateway busy for 2 s.
+// U+FDFA becomes eighteen characters: a body of 16 MiB with tags of it occupied the gateway for 2 s.
 t.test('each character of the systems of tags is normalized once', async t => {
   const tag = Array.from({ length: 100 }, (_, at) => ({ system: '\ufdfa\ufdfb'.repeat(5_000) + at, code: 'x' }))
   const normalized = countNormalized(t)
@@ -41,9 +41,9 @@ t.test('characters that unfold widely hide no spelling of the tenant system', as
   }
 })
 
-// The last thousand systems of tags were kept whatever their length: a few bodies of 15 MB took the memory of the
+// The last thousand systems of tags were cached whatever their length: a few bodies of 15 MB took the memory of the
 // process for good.
-t.test('systems of tags that a client makes long are not kept', async t => {
+t.test('long systems of tags are not cached', async t => {
   setFlagsFromString('--expose-gc')
   const gc = runInNewContext('gc') as () => void
   const measureHeapMegabytes = () => {

@@ -16,7 +16,7 @@ const batchSystem = 'urn:test:batch'
 /** A server that an operator brings, with ways to plant what an audit should find. */
 export interface Existing extends FhirServer {
   readonly batch: string
-  /** Stores a record with these tags beside the batch's. */
+  /** Stores a record with these tags in addition to the batch's. */
   readonly plant: (
     resource: FhirResource,
     ...tags: ReadonlyArray<readonly [system: string, code: string]>

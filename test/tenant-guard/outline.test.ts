@@ -200,7 +200,7 @@ t.test('by its outline a page shows what it shows by the whole text, and nothing
     if (outliner(body) !== undefined) outlined++
     if (expected.includes('"entry"')) own++
     const found = renderMatches(body, parseOutlinedJson)
-    // A text that names a member twice, where this is harmless, is printed anew in one of the two ways.
+    // A text that names a member twice, where this is harmless, is printed again in one of the two ways.
     return found === expected || JSON.stringify(tryParse(found)) === JSON.stringify(tryParse(expected) ?? expected)
   }), { numRuns })
   t.ok(outlined > numRuns / 4, `${outlined} of ${numRuns} were outlined`)
@@ -356,7 +356,7 @@ t.test('the examples find each mistake of the source', async t => {
   }
 })
 
-t.test('what is left out may be as deep as the code is made for; what is deeper is parsed as a whole', async t => {
+t.test('a left-out part may be as deep as the code supports; a deeper one is parsed as a whole', async t => {
   const buildDeepPage = (depth: number) => `{"entry":[{"resource":{"id":"1","x":${'['.repeat(depth)}${']'.repeat(depth)}}}]}`
   const outliner = createTextOutliner()
   t.same(outliner(buildDeepPage(513))?.bundle, onlyId)

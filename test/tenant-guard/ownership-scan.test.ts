@@ -42,7 +42,7 @@ async function scanIds (backend: HttpBackend, pageSize?: number): Promise<string
   return ids
 }
 
-t.test('a walk goes over an instant by itself, and on after it', async t => {
+t.test('a scan reads the records of one instant by themselves, and goes on after it', async t => {
   const { server, backend } = await startFaultyBackend(t)
   const [one, two, three] = ['2030-01-01T00:00:00.001+00:00', '2030-01-01T00:00:00.002Z', '2030-01-01T00:00:00.003Z']
   server.behave(
@@ -65,7 +65,7 @@ t.test('a walk goes over an instant by itself, and on after it', async t => {
   ])
 })
 
-t.test('a walk ends with an error where it would miss records or go round', async t => {
+t.test('a scan ends with an error where it would miss records or loop', async t => {
   const { server, backend } = await startFaultyBackend(t)
   const [one, two] = ['2030-01-01T00:00:00.001Z', '2030-01-01T00:00:00.002Z']
   const cases: Array<[string, object[]]> = [
@@ -83,7 +83,7 @@ t.test('a walk ends with an error where it would miss records or go round', asyn
   }
 })
 
-t.test('records too large for a page of many are met in smaller pages', async t => {
+t.test('records too large for a page of many are read in smaller pages', async t => {
   const sandbox = await startSandbox({ file: join(t.testdir(), 'sandbox.db'), now: () => new Date() })
   const backend = new HttpBackend({ name: 'small', baseUrl: sandbox.url, maxResponseBytes: 65_536 })
   t.teardown(async () => { await backend.close(); await sandbox.close() })
@@ -100,7 +100,7 @@ t.test('records too large for a page of many are met in smaller pages', async t 
   )
 })
 
-t.test('a busy datastore is given the time that it names, and less to do', async t => {
+t.test('a busy datastore is given the time that it names, and fewer requests', async t => {
   const { server, backend } = await startFaultyBackend(t)
   const waits: number[] = []
   let busy = 0
@@ -132,14 +132,14 @@ t.test('a read that failed in the datastore is repeated, a write and a refused c
   t.equal(server.seen.length, 1)
 })
 
-t.test('a datastore that was never there is given up at once', async t => {
+t.test('an unreachable datastore is given up at once', async t => {
   const backend = new HttpBackend({ name: 'nowhere', baseUrl: 'http://127.0.0.1:1/fhir' })
   t.teardown(() => backend.close())
   const send = withRetry(backend, { pause: async () => { throw new Error('waited') } })
   t.equal((await catchFailure(send({ method: 'GET', path: 'metadata' }))).code, 'BACKEND_UNAVAILABLE')
 })
 
-t.test('writes are fewer at a time after a datastore was busy', async t => {
+t.test('fewer writes are sent at a time after a datastore was busy', async t => {
   const { server, backend } = await startFaultyBackend(t)
   const all = Array.from({ length: 40 }, (_, at) => record(`p${at}`, '2030-01-01T00:00:00.001Z'))
   let [writing, puts] = [0, 0]
@@ -213,7 +213,7 @@ t.test('what a datastore does not do as it should is a reason, and never a silen
   }
 })
 
-t.test('a file of a server\'s native export is nobody\'s, and stays so', async t => {
+t.test("a file of a server's native export belongs to no tenant, and stays so", async t => {
   const { server, backend } = await startFaultyBackend(t)
   const file = {
     resourceType: 'Binary',
@@ -256,7 +256,7 @@ t.test('the owner of a record is read from its tags alone, and only one clear ta
   )
 })
 
-t.test('a search that a server might pass over in part is refused', async t => {
+t.test('a search that a server might ignore in part is refused', async t => {
   t.same(readCriteria('Patient?organization=Organization/1&name:exact=a%26b'), {
     type: 'Patient',
     criteria: [
@@ -294,7 +294,7 @@ t.test('a search that a server might pass over in part is refused', async t => {
 })
 
 t.test(
-  "a ledger forgets a doubt when the target turns out to be the same tenant's, or the record was met anew",
+  "the index drops a doubt when the target turns out to be the same tenant's, or the record was scanned again",
   async t => {
     const ledger = new ScanIndex()
     t.teardown(() => ledger.close())

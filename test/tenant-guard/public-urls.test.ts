@@ -29,9 +29,9 @@ async function openEmptyWorld (t: Test): Promise<World> {
 const system = `${fhirBase}/sid/mrn`
 const named = buildPatient({ identifier: [{ system, value: '1' }] })
 
-// The address was taken out of every uri, so identifiers were stored with another system than searches and the simple
-// API have.
-t.test('a system below the address of this gateway stays as it is, and is found', async t => {
+// The URL of the gateway was removed from every uri, so identifiers were stored with another system than searches and
+// the simple API have.
+t.test('a system below the address of this gateway is stored unchanged, and is found', async t => {
   const { fhir } = await openEmptyWorld(t)
   const { send } = await fhir()
   const createOnce = () => send('POST', '/Patient', named, { 'if-none-exist': `identifier=${system}|1` })
@@ -44,7 +44,7 @@ t.test('a system below the address of this gateway stays as it is, and is found'
   t.equal(listRecords(await send('GET', `/Patient?identifier=${system}|1`)).length, 2)
 })
 
-t.test('so it does in a line of an import', async t => {
+t.test('the same holds for a line of an import', async t => {
   const { type, body } = readRecord(Buffer.from(JSON.stringify(named)), { fhirBase })
   const context = {
     backend: { baseUrl: 'http://datastore/fhir' },
@@ -150,7 +150,7 @@ t.test('what leads to a record becomes relative and is checked, wherever it stan
   )
 })
 
-// The address was looked for among the bytes of a body, and not in what they say.
+// The URL was searched in the bytes of a body, and not in its parsed text.
 t.test('a body may escape what it says', async t => {
   const { fhir } = await openEmptyWorld(t)
   const own = await fhir()
@@ -164,8 +164,8 @@ t.test('a body may escape what it says', async t => {
   }
 })
 
-// A patch was no resource, so a reference that stood alone as its value went on with the address.
-t.test('a patch may name a record by its address', async t => {
+// A patch was not handled as a resource, so a reference that stood alone as its value was sent with the URL.
+t.test('a patch may name a record by its URL', async t => {
   const { fhir } = await openEmptyWorld(t)
   const [own, other] = [await fhir(), await fhir()]
   const [[ada, eve, weight], [foreign]] = [

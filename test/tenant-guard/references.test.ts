@@ -45,7 +45,7 @@ t.test('references are found wherever they are, with the path of the element tha
   ])
 })
 
-t.test('what stays inside the resource, or names nothing, need not be anybody\'s', async t => {
+t.test('a reference inside the resource, or without a target, needs no owner', async t => {
   t.strictSame(
     findReferences({
       contained: [{ resourceType: 'Patient', id: 'p', managingOrganization: { reference: '#' } }],

@@ -13,7 +13,7 @@ function restrictSearch (...parameters: SearchParameter[]) {
   return restrict({ type: 'Observation', parameters, count: 20, total: 'accurate' }, tenant)
 }
 
-t.test('a search is asked with the tenant\'s tag as a condition of its own', async t => {
+t.test("a search is sent with the tenant's tag as a condition of its own", async t => {
   t.strictSame(restrictSearch(), { method: 'GET', path: `Observation?${ownTag}&_count=20&_total=accurate` })
   t.match(restrict({ type: 'Observation', parameters: [], count: 20, total: 'none' }, tenant).path, /&_total=none$/)
   t.match(restrict({ type: 'Observation', parameters: [], count: 0 }, tenant).path, /&_count=0$/)
@@ -40,7 +40,7 @@ t.test('a search that is too long for a URL goes by POST, with the tag in the UR
   t.equal(form, `_id=${encodeURIComponent(ids)}&${ownTag}&_count=20&_total=accurate`)
 })
 
-t.test('what is asked for honestly passes', async t => {
+t.test('a legitimate search passes', async t => {
   const honest: SearchParameter[] = [
     ['_id', '1,2'],
     ['_lastUpdated', 'ge2020-01-01'],
@@ -208,7 +208,7 @@ t.test('no text of a parameter can widen a search', async () => {
       return
     }
     const sent = [...new URLSearchParams(form ?? ''), ...new URL(path, 'http://datastore/').searchParams]
-    // What a server reads is what was asked, and the gateway's own three after it.
+    // The server reads the client's parameters, and the gateway's own three after them.
     deepEqual(sent, [
       ...parameters,
       ['_tag', 'urn:clinigate:tenant|tenant-a'],
@@ -253,7 +253,7 @@ t.test('a page link is followed below the datastore\'s own base URL alone', asyn
   for (const url of elsewhere) t.equal(link(url), undefined, url)
 })
 
-t.test('years and months after ge and le are told by their days, and nothing else is', async t => {
+t.test('years and months after ge and le become their days, and nothing else does', async t => {
   const restrictParameter = (name: string, value: string): string =>
     decodeURIComponent(
       restrict({ type: 'Observation', parameters: [[name, value]], count: 1 }, tenant)
@@ -301,7 +301,7 @@ const kinds: ReadonlyArray<readonly [type: string, name: string, empty: readonly
   ]
 
 t.test(
-  'a criterion that says nothing is refused before the datastore is asked, since HAPI ignores it and finds every record',
+  'an empty criterion is refused before any request to the datastore, since HAPI ignores it and finds every record',
   async t => {
     for (const [type, name, empty, full] of kinds) {
       const search = (value: string) => () => restrict({ type, parameters: [[name, value]], count: 1 }, tenant)

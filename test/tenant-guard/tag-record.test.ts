@@ -238,7 +238,7 @@ function withoutTenantTags (value: unknown): unknown {
   )
 }
 
-/** What can be kept of a resource's own meta: HAPI takes a tag without a system for another one. */
+/** The part of a resource's own meta that can be stored: HAPI takes a tag without a system for another one. */
 function toStorableMeta ({ tag, ...meta }: { tag?: ReadonlyArray<{ system?: string }> } = {}): unknown {
   return { ...meta, ...tag && { tag: tag.filter(({ system = '' }) => system.trim() !== '') } }
 }
@@ -261,7 +261,7 @@ t.test('a security label without a system is refused, since HAPI takes it for an
 })
 
 t.test(
-  'of a tag and a label the system and code are kept, since HAPI shows the rest to all who use the code',
+  'of a tag and a label the system and code are stored, since HAPI shows the rest to all who use the code',
   async t => {
     const bare = { system: 'urn:x', code: 'R' }
     const wordy = {

@@ -8,11 +8,11 @@ import { findFreePort } from '../harness/free-port.js'
 /** Where a client finds raw FHIR, and its key. */
 export interface GatewayAccess { readonly base: string, readonly key: string }
 
-/** What a client saw of the gateway, one step after the other. */
+/** The client's results at the gateway, one step after the other. */
 export interface Report {
   /** Version of a Patient Byron, female, after its create. */
   readonly createdVersion: string
-  /** Its family name as it was read. */
+  /** Its family name when it was read. */
   readonly readFamily: string
   /** Whether a create with If-None-Exist showed that very record. */
   readonly isSameRecord: boolean
@@ -34,15 +34,15 @@ export interface Report {
   readonly writtenStatuses: readonly string[]
   /** Whether the subject of the Observation is the first of the Patients. */
   readonly isSubjectFirst: boolean
-  /** How many different Patients Many the client found, walking over pages of 10. */
+  /** How many different Patients Many the client found, over pages of 10. */
   readonly found: number
   /** Status of a read after the delete of the first record. */
   readonly deletedStatus: number
 }
 
 /**
- * Runs a client that others wrote against a gateway process before the real FHIR server: all that it does must go as in
- * any other R4 server.
+ * Runs a client of another project against a gateway process in front of the real FHIR server: everything must work as
+ * with any other R4 server.
  */
 export async function testClient (
   title: string,
@@ -56,10 +56,10 @@ export async function testClient (
     readonly skip?: string | false | undefined
   }
 ): Promise<void> {
-  // Building the program and starting Java or Python take their time on a machine that does much else.
+  // Building the program and starting Java or Python take their time on a busy machine.
   t.setTimeout(480_000)
   await t.test(title, { skip: skip ?? false, timeout: 480_000 }, async t => {
-    // It must know its port beforehand, since its links have it.
+    // The port must be known beforehand, since its links have it.
     const gateway = await startBuiltGateway({
       dist: dirname(buildMain()),
       fhirUrl: requireRealBackend().url,

@@ -1,4 +1,4 @@
-/** The client that the page on other languages tells its readers to generate, and the program that uses it there. */
+/** The client that the page on other languages generates, and the program that uses it there. */
 import { execFile } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'

@@ -16,7 +16,7 @@ interface Span {
   readonly attributes: ReadonlyArray<{ readonly key: string }>
 }
 
-/** A collector on loopback that keeps what it was sent. */
+/** A collector on loopback that stores the requests it received. */
 async function startCollector (
   t: Test
 ): Promise<{ readonly url: string; readonly bodies: string[]; readonly spans: () => Span[] }> {
@@ -37,7 +37,7 @@ async function startCollector (
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, bodies, spans }
 }
 
-test('a trace goes from the client through the gateway to the datastore, by the pattern of the route, and nothing of the request is in it', async t => {
+test('a trace goes from the client through the gateway to the datastore, by the pattern of the route, without any content of the request', async t => {
   const collector = await startCollector(t)
   const before = { ...process.env }
   // The exporter reads them by itself.
@@ -96,7 +96,7 @@ test('a trace goes from the client through the gateway to the datastore, by the 
   t.notMatch(collector.bodies.join(''), /secret-id|byron|svc_test/i)
 })
 
-test('without the variables of OpenTelemetry nothing is traced, and a datastore is told of no trace', async t => {
+test('without the variables of OpenTelemetry nothing is traced, and no trace header is sent to a datastore', async t => {
   const datastore = await startFaultyServer()
   t.after(() => datastore.close())
   datastore.answerProbes()
@@ -107,7 +107,7 @@ test('without the variables of OpenTelemetry nothing is traced, and a datastore 
   t.equal(datastore.seen[0]!.headers.traceparent, undefined)
 })
 
-test('a collector that is named asks for traces, unless they are switched off', async t => {
+test('a configured collector switches tracing on, unless it is disabled', async t => {
   t.ok(isTracingEnabled({ OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:4318' }))
   t.ok(isTracingEnabled({ OTEL_TRACES_EXPORTER: 'otlp' }))
   t.notOk(isTracingEnabled({}))

@@ -6,7 +6,7 @@ import { receiverCa, startDelivery, startReceiver, trial } from './receivers.js'
 
 t.setTimeout(120_000)
 
-t.test('what is sent verifies with the secret, by the library of Standard Webhooks', async t => {
+t.test('the library of Standard Webhooks verifies a delivery with the secret', async t => {
   const { store, owner, append } = await startDelivery(t)
   const { url, received } = await startReceiver(t)
   const { id, secret } = await store.webhooks.create({ url }, owner)
@@ -30,7 +30,7 @@ t.test('what is sent verifies with the secret, by the library of Standard Webhoo
   t.throws(() => new StandardWebhook(`whsec_${Buffer.alloc(32).toString('base64')}`).verify(body, headers as Record<string, string>))
 })
 
-t.test('one event is one message, whatever fails, and order is that of the events where nothing fails', async t => {
+t.test('one event is one message, whatever fails, and messages are in the order of events where nothing fails', async t => {
   const { store, owner, append, waitForDeliveries } = await startDelivery(t)
   const { url, received } = await startReceiver(t)
   const { id } = await store.webhooks.create({ url }, owner)
@@ -40,7 +40,7 @@ t.test('one event is one message, whatever fails, and order is that of the event
   t.equal((await waitForDeliveries(id, 100)).length, 100)
 })
 
-t.test('a receiver that hangs leaves the others at once, and counts as failed', async t => {
+t.test('a receiver that hangs does not delay the others, and counts as failed', async t => {
   const { store, owner, append, waitForDeliveries } = await startDelivery(t)
   const hanging = await startReceiver(t, () => {})
   const prompt = await startReceiver(t)
@@ -89,7 +89,7 @@ t.test('redirects are not followed, errors are failures, and of a huge response 
   t.equal(target.received.length, 0)
 })
 
-t.test('a certificate that is not trusted, or of another host, gets nothing', async t => {
+t.test('a receiver whose certificate is not trusted, or of another host, gets nothing', async t => {
   const { url, port, received } = await startReceiver(t)
   for (const rules of [
     { trial: { ...trial, ca: undefined as never } },
@@ -103,7 +103,7 @@ t.test('a certificate that is not trusted, or of another host, gets nothing', as
   t.equal(received.length, 0)
 })
 
-t.test('a name that leads to a private address, at first or later, gets nothing', async t => {
+t.test('a name that resolves to a private address, at first or later, gets nothing', async t => {
   const { url, port, received } = await startReceiver(t)
   const addresses = [['127.0.0.1'], ['10.0.0.1'], ['93.184.216.34', '10.0.0.1']]
   let resolved = 0
@@ -143,7 +143,7 @@ t.test('a private network that the operator lists may be reached, and no other',
   t.match((await waitForDeliveries(other.id, 1))[0], { outcome: 'failed', error: 'the host has no public address' })
 })
 
-t.test('Retry-After is heeded, in seconds and as a date', async t => {
+t.test('Retry-After is honoured, in seconds and as a date', async t => {
   const { store, owner, append, clock, waitForDeliveries } = await startDelivery(t)
   const date = new Date(clock.ms + 7_200_000).toUTCString()
   for (const [status, header, least] of [[503, '3600', 3_600], [429, date, 7_190], [500, '60', 60], [503, 'soon', 5]] as const) {
@@ -156,7 +156,7 @@ t.test('Retry-After is heeded, in seconds and as a date', async t => {
   }
 })
 
-t.test('a deliverer that is closed and begun again delivers every event, with the same id', async t => {
+t.test('a deliverer that is closed and started again delivers every event, with the same id', async t => {
   const { store, owner, append, deliverer, begin } = await startDelivery(t)
   const held: Array<() => void> = []
   const { url, received } = await startReceiver(t, (_, response) => { held.push(() => response.writeHead(204).end()) })
@@ -172,7 +172,7 @@ t.test('a deliverer that is closed and begun again delivers every event, with th
   t.equal(received[1]!.headers['webhook-id'], received[0]!.headers['webhook-id'])
 })
 
-t.test('while there is no webhook its queue is left alone, and the first one of this process is sent to at once', async t => {
+t.test('without a webhook the queue is not polled, and the first one of this process is sent to at once', async t => {
   const { store, owner, deliverer, begin } = await startDelivery(t)
   await deliverer.close()
   let looks = 0
@@ -186,7 +186,7 @@ t.test('while there is no webhook its queue is left alone, and the first one of 
   const idle = begin({ queue, idleMs: 3_600_000 })
   t.teardown(() => idle.close())
   await waitUntil(() => looks === 1)
-  // Many times as long as it takes to look again where there is a webhook.
+  // Many times the polling interval for a queue with a webhook.
   await new Promise(resolve => setTimeout(resolve, 200))
   t.equal(looks, 1)
   const { url, received } = await startReceiver(t)
@@ -204,7 +204,7 @@ t.test('a webhook that another process created is noticed where there was none',
   await waitUntil(() => received.length === 1)
 })
 
-// It was taken up again at once, which filled the log and let the process do nothing else.
+// It was retried at once, which filled the log and let the process do nothing else.
 t.test('a test event of a webhook whose secret cannot be decrypted waits, and is sent once it can be', async t => {
   const { store, owner, begin, deliverer, clock } = await startDelivery(t)
   await deliverer.close()

@@ -10,7 +10,7 @@ t.setTimeout(240_000)
 const kills = 3
 const perRound = 50
 
-t.test('however often PostgreSQL is killed under delivery, each event is delivered, always with the same id and body', async t => {
+t.test('however often PostgreSQL is killed during deliveries, each event is delivered, always with the same id and body', async t => {
   const server = await startPostgres(t)
   const { store, owner, append, clock } = await startDelivery(t, { trial }, makeDatabasesOn(server))
   const { url, received } = await startReceiver(t, (_, response) => {
@@ -26,7 +26,7 @@ t.test('however often PostgreSQL is killed under delivery, each event is deliver
     // Its processes may still be ending, and then it does not start.
     await waitUntil(() => server.start().then(() => true, () => pause(100)))
     await waitUntil(() => store.events.getLatestSequence().then(() => true, () => false))
-    // The lease of the turn that could not be recorded ends by itself; the test does not wait for that.
+    // The lease of the turn that could not be recorded expires by itself; the test does not wait for that.
     clock.ms += 60_000
   }
   const bodies = new Map<string, string>()

@@ -72,7 +72,7 @@ t.test('however often the control plane is killed, each event is delivered, alwa
     await waitUntil(() => requests > before + 3)
     await control.end('SIGKILL')
     control = await control.again()
-    // The lease of the process that was killed ends by itself; the test does not wait for that.
+    // The lease of the process that was killed expires by itself; the test does not wait for that.
     await store.webhooks.change(id, owner, { description: `round ${round}` })
   }
   await waitUntil(() => bodies.size === ids.length)

@@ -1,4 +1,4 @@
-/** The receivers of the page on webhooks, as their readers run them, and libraries that others wrote. */
+/** The receivers of the page on webhooks, as its readers run them, and libraries of other projects. */
 import { execFile, spawn, type ChildProcess } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { request as httpRequest } from 'node:http'
@@ -20,7 +20,7 @@ const programs = await installPython({ log: (line: string) => { output.push(line
 const python = programs === undefined ? undefined : join(programs, 'python')
 const skip = python === undefined && output.join(' ')
 
-/** Starts a receiver of the page behind a proxy that ends TLS, as it says. @returns its URL, and what it printed */
+/** Starts a receiver of the page behind a proxy that terminates TLS, as documented. @returns its URL, and its output */
 async function startReaders (
   t: Test, command: (file: string) => string[], { code, secret }: { readonly code: string, readonly secret: string }
 ) {
@@ -35,7 +35,7 @@ async function startReaders (
   let printed = ''
   child.stdout!.on('data', chunk => { printed += String(chunk) })
   child.stderr!.on('data', chunk => { printed += String(chunk) })
-  // What is signed is valid for minutes only, so the first attempt must succeed.
+  // A signature is valid for minutes only, so the first attempt must succeed.
   await waitUntil(() => isListening(port))
   const proxy = await startReceiver(t, ({ headers, body, path }, response) => {
     httpRequest({ port, host: '127.0.0.1', method: 'POST', path, headers }, forwarded => {
@@ -59,7 +59,7 @@ const cases = {
 } as const
 
 for (const [language, { command, skip }] of Object.entries(cases)) {
-  t.test(`the ${language} receiver takes what is signed, once, and refuses what is not`, { skip }, async t => {
+  t.test(`the ${language} receiver accepts a signed delivery, once, and rejects any other`, { skip }, async t => {
     const { store, owner, append, waitForDeliveries } = await startDelivery(t)
     const [signed, forged] = await Promise.all([{}, {}].map(() =>
       store.webhooks.create({ url: 'https://files.example.org/', enabled: false }, owner)))
@@ -78,7 +78,7 @@ for (const [language, { command, skip }] of Object.entries(cases)) {
   })
 }
 
-t.test('the libraries of Standard Webhooks and svix for Python verify what is sent', { skip }, async t => {
+t.test('the libraries of Standard Webhooks and svix for Python verify a delivery', { skip }, async t => {
   const { store, owner, append } = await startDelivery(t)
   const { url, received } = await startReceiver(t)
   const { id, secret: old } = await store.webhooks.create({ url, enabled: false }, owner)

@@ -16,7 +16,7 @@ const [key, cert] = ['source-key.pem', 'source.pem'].map(name =>
   readFileSync(new URL(`../jobs/${name}`, import.meta.url), 'utf8')
 )
 
-/** The certificate, which signs itself. */
+/** The certificate, which is self-signed. */
 export const receiverCa = cert!
 
 /** A request as a receiver got it. */
@@ -48,10 +48,10 @@ export async function startReceiver (t: Test, handle: Handle = (_, response) => 
   return { url: `https://files.example.org:${port}/hook?from=test`, port, received }
 }
 
-/** Rules under which the name of the receivers leads to this machine. */
+/** Rules that resolve the name of the receivers to this machine. */
 export const trial = { ca: receiverCa, loopback: true, resolve: async (): Promise<readonly string[]> => ['127.0.0.1'] }
 
-/** A control store, and a deliverer over it. The clock is that of the machine unless the test turns it. */
+/** A control store, and a deliverer over it. The clock is that of the machine unless the test sets it. */
 export async function startDelivery (
   t: Test, rules: AddressRules = { trial }, makeDatabase: MakeDatabase = makeFileDatabase
 ) {

@@ -9,8 +9,8 @@ t.test('/v1/webhooks', async t => {
   const gateway = await startGateway(t, { plans: unlimitedPlans })
   const send = async () => (await createGatewayClient(gateway)).send
 
-  // A webhook was made without a word, and got nothing. /v1/events said to check the path.
-  await t.test('without events, who makes a webhook or reads events gets to know the setting', async t => {
+  // A webhook was silently created, and got nothing. /v1/events responded to check the path.
+  await t.test('without events, a client that creates a webhook or reads events gets an error that names the setting', async t => {
     const sendRequest = await send()
     const { meta, data: { id } } = JSON.parse((await sendRequest('POST', 'webhooks', { url, types: ['*'] })).text)
     t.match(meta.warnings, [{ severity: 'warning', diagnostics: /switched off here.*test events alone.*events\.enabled/ }])
@@ -18,7 +18,7 @@ t.test('/v1/webhooks', async t => {
     t.match(await sendRequest('GET', 'events'), { status: 404, text: /Events are switched off here.*events\.enabled/ })
   })
 
-  await t.test('a webhook is made, read, changed, rolled and deleted; its secret is shown when it is new', async t => {
+  await t.test('a webhook is created, read, changed, rolled and deleted; its secret is shown when it is new', async t => {
     const sendRequest = await send()
     const made = await sendRequest('POST', 'webhooks', { url, types: ['patients.*'], description: 'for the app' })
     t.equal(made.status, 201)
@@ -39,7 +39,7 @@ t.test('/v1/webhooks', async t => {
     t.equal((await sendRequest('GET', `webhooks/${webhook.id}`)).status, 404)
   })
 
-  await t.test('a test event is sent soon, and the list of deliveries shows what came of it', async t => {
+  await t.test('a test event is sent soon, and the list of deliveries has its result', async t => {
     const sendRequest = await send()
     const { id } = (await sendRequest('POST', 'webhooks', { url: 'https://127.0.0.1:1/' })).data
     const tested = await sendRequest('POST', `webhooks/${id}/test`, {})
@@ -55,7 +55,7 @@ t.test('/v1/webhooks', async t => {
     t.match((await sendRequest('POST', `webhooks/${id}/resend`, { since: '2030-01-01T00:00:00Z' })), { status: 202, data: { events: 0 } })
   })
 
-  await t.test('what is not understood is refused, and no value is repeated', async t => {
+  await t.test('an invalid request is rejected, and no value is repeated', async t => {
     const sendRequest = await send()
     const { id } = (await sendRequest('POST', 'webhooks', { url })).data
     const misspelt = await sendRequest('POST', 'webhooks', { url, types: ['*', 'patient.created'] })
@@ -115,10 +115,10 @@ t.test('/v1/webhooks', async t => {
   })
 })
 
-t.test('each change that a client was told of is sent to the webhooks of its organization and mode alone', async t => {
+t.test('each change that a client made is sent to the webhooks of its organization and mode alone', async t => {
   const gateway = await startGateway(t, { plans: unlimitedPlans, config: { events: { enabled: true } } })
   const [client, other] = [await createGatewayClient(gateway), await createGatewayClient(gateway)]
-  // Its address is refused, which is an attempt too.
+  // Its address is rejected, which is an attempt too.
   const draft = { url: 'https://127.0.0.1/', types: ['patients.*'] }
   const { id } = (await client.send('POST', 'webhooks', draft)).data
   const { id: foreign } = (await other.send('POST', 'webhooks', draft)).data

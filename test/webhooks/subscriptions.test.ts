@@ -86,7 +86,7 @@ t.test('with the content empty, a notification names neither record nor topic', 
   t.match(body, /event-notification/)
 })
 
-t.test('a receiver that has less time gets no more, and one at a private address gets nothing', async t => {
+t.test('the timeout of a subscription applies to its handshake, and a receiver at a private address gets nothing', async t => {
   const { store, owner } = await startDelivery(t)
   const hanging = await startReceiver(t, () => {})
   const slow = await store.subscriptions.create(buildDraft(hanging.url, { timeoutSeconds: 1 }), owner)

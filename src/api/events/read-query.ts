@@ -22,7 +22,7 @@ const defaultCount = '20'
 const maxWaitSeconds = 30
 const maxTypes = 100
 
-/** Reads the query of a request. @throws {Failure} BAD_REQUEST for what is unknown or malformed */
+/** Reads the query of a request. @throws {Failure} BAD_REQUEST for an unknown parameter or a malformed value */
 export function readEventQuery (url: string | undefined): EventRequest {
   const query = new Map<Name, string>()
   for (const [name, value] of parseQuery(getRawQuery(url))) {

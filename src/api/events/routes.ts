@@ -158,7 +158,7 @@ async function listEvents (
   return { events, hasMore, position: hasMore ? last : Math.max(last, latest) }
 }
 
-/** The types of events that a key with limits may see, of those that it asks for. */
+/** The requested types of events that a key with limited scopes may read. */
 function listReadableTypes (scopes: readonly Scope[], requested: readonly string[] = ['*']): readonly string[] {
   const types = [...resourceTypes].filter(type => isTenantType(type) && may(scopes, 'read', { type }))
   const isRequested = (type: string) =>
@@ -192,7 +192,7 @@ function tooManyWaitingRequests (): Failure {
   })
 }
 
-/** How often the control plane is asked while requests wait. */
+/** How often the control plane is queried for new events while requests wait. */
 const pollIntervalMs = 500
 
 /** Requests that may wait at a time: of one key, and of all. */

@@ -36,7 +36,9 @@ export function buildExample (mapping: Mapping): Simple {
   )
 }
 
-/** With the first field that makes it valid, where a rule demands one of several, as of actorId and participantType. */
+/**
+ * With the first field that makes it valid, where a rule requires one of several, such as actorId and participantType.
+ */
 function withOneOfSeveral (mapping: Mapping, body: Simple): Simple {
   const resource = toFhirResource(mapping, body)
   const broken = mapping.rules.filter(rule => !rule.holds(resource))

@@ -8,7 +8,7 @@ import { toNullable, toOpenApiSchema, type SchemaVariant } from './schemas.js'
 /** The resource's name in schemas and operations: `createPatient` → `Patient`. */
 export const getDisplayName = ({ operation }: Mapping): string => operation.replace(/^[a-z]+/, '')
 
-/** Adds the schemas of one resource: as it is shown, as it is created, and as a merge changes it. */
+/** Adds the schemas of one resource: for responses, for a create and for a merge patch. */
 export function addResourceSchemas (mapping: Mapping, components: Components): void {
   const noun = getDisplayName(mapping)
   components.define(noun, mapping, () => buildReadSchema(mapping, components))

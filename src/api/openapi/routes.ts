@@ -11,7 +11,7 @@ import { collectDescribedRoutes, type DescribedRoutes } from './described-routes
 export interface DocumentationOptions {
   /** Requested when a client reads the documentation, and again when the datastores offer something else. */
   readonly document: (offered: Offered, described: DescribedRoutes) => JsonSchema
-  /** What all shared datastores offer at present: the same object until it changes. */
+  /** The current common capabilities of all shared datastores: the same object until they change. */
   readonly offered: () => Promise<Offered>
 }
 

@@ -244,7 +244,7 @@ function parseReferenceCriteria (entries: readonly BundleEntry[], fhirBase: stri
   }))
 }
 
-/** The refusal of criteria, at the places where they stand for an id. */
+/** The refusal of criteria, at the positions where they replace an id. */
 function withReferencePaths (error: unknown, entries: readonly BundleEntry[], text: string): unknown {
   if (!(error instanceof Failure)) return error
   const expression = entries.flatMap(({ interaction }, at) =>

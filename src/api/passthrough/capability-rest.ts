@@ -85,8 +85,8 @@ const buildOperationSamples = (type: string): Readonly<Record<string, Sample>> =
 })
 
 /**
- * Whether such a request is parsed as such an interaction and supported: the parser of requests itself decides, so a
- * statement cannot promise a request that is refused.
+ * Whether the sample is parsed as an interaction of its kind and is supported: the parser of requests itself decides,
+ * so a statement cannot promise a request that is rejected.
  */
 function isOffered ({ kind, query = [], ...sample }: Sample): boolean {
   try {
@@ -121,9 +121,9 @@ export function buildImportOperation (fhirBase: string): StatedOperation {
 export const keySecurity = { description: 'A secret key in the x-api-key header, or as Authorization: Bearer' }
 
 /**
- * The part of a CapabilityStatement about raw FHIR: http://hl7.org/fhir/R4/capabilitystatement.html. An operation that
- * datastores perform is stated where they have it.
- * @param own operations on the system, and resources, that this gateway is configured for
+ * The part of a CapabilityStatement about raw FHIR: http://hl7.org/fhir/R4/capabilitystatement.html. `operations` on
+ * the system, and `resources`, are those of the gateway's own configuration.
+ * @param offered the capabilities of the datastores, which limit the stated types, operations and parameters
  */
 export function buildCapabilityRest (
   offered: Offered,

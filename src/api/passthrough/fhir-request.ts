@@ -96,9 +96,9 @@ export function readCriteria (text: string | undefined): readonly QueryPair[] | 
 }
 
 /**
- * @param ignored the names of parameters that say nothing about what is done
- * @throws {Failure} BAD_REQUEST when a request that takes no parameters has others: ignoring one could do more than was
- * meant
+ * @param ignored the names of parameters that do not affect the operation
+ * @throws {Failure} BAD_REQUEST when a request that takes no parameters has others: ignoring one could do more than the
+ * client meant
  */
 export function requireNoParameters ({ query }: FhirRequest, ignored: readonly string[] = []): void {
   if (query.every(([name]) => ignored.includes(name))) return

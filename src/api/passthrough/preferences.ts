@@ -11,7 +11,7 @@ const none: Preferences = { returns: undefined, isLenient: false, isAsync: false
 
 export function parsePrefer ({ headers: { prefer } }: Pick<FastifyRequest, 'headers'>): Preferences {
   if (prefer === undefined) return none
-  const preferences = [prefer ?? []]
+  const preferences = [prefer]
     .flat()
     .flatMap(header => header.split(','))
     .map(request => request.split(';', 1)[0]!.trim().replaceAll('"', ''))

@@ -11,7 +11,7 @@ import { uriElements } from '../../tenant-guard/writes/link-elements.js'
 import { relativizeReference } from '../../tenant-guard/writes/own-references.js'
 import { splitUnescaped } from '../../fhir/search-escaping.js'
 
-/** What {@link findReferencePath} leaves out. */
+/** The message for the canonicals that {@link findReferencePath} leaves out. */
 export const notCanonicals = 'canonical URLs are not followed: search for the url instead'
 
 function unknownReference (type: string, name: string): Failure {

@@ -25,8 +25,8 @@ const maxIterated = 3
 const maxJoined = 20
 
 /**
- * HAPI joins a table for each condition and each key to sort by: 200 of them kept it busy for half a minute, and so did
- * 20,000 values.
+ * HAPI joins a table for each condition and each sort key: a search with 200 of them occupied it for half a minute, and
+ * so did one with 20,000 values.
  */
 const maxConditions = 50
 
@@ -183,7 +183,7 @@ interface IncludeParts {
   readonly isOfMatches: boolean
 }
 
-/** What is wrong with an include and what to send; undefined for one that can be followed. */
+/** The error in an include, and what to send instead; undefined for a valid include. */
 function checkInclude (type: string, { from, parameter, target, isOfMatches }: IncludeParts): string | undefined {
   if (!isTenantType(from)) return 'expected Type:parameter or Type:parameter:Target; * cannot be used'
   if (isOfMatches && from !== type) {

@@ -15,7 +15,8 @@ interface TerminologyProxyOptions {
 
 /**
  * The routes that @fastify/http-proxy forwards: terminology operations on codes, which no tenant owns. Path, query,
- * headers and body are those of the passage; the client receives the parts of the response that the guard shows.
+ * headers and body are those of the guard's request; the client receives the parts of the response that the guard
+ * shows.
  */
 export async function terminologyProxy (
   scope: FastifyInstance, { toTerminologyRequest }: TerminologyProxyOptions
@@ -61,9 +62,9 @@ export async function terminologyProxy (
 const anyOperation = ':operation(^\\$.*$)'
 
 /**
- * Sends through the datastore's own connections, and only to the datastore of an open passage. The proxy sends in the
- * same event loop turn in which a passage was opened; by its address alone one datastore would be confused with another
- * one on the same host, credential included.
+ * Sends through the datastore's own connections, and only to the datastore of the guard's request. The proxy sends it
+ * in the same turn of the event loop in which it was passed to `open`; by its address alone one datastore would be
+ * confused with another one on the same host, credential included.
  */
 class ProxyDispatcher {
   #upstream: TerminologyRequest['upstream'] | undefined

@@ -89,7 +89,7 @@ function listOutdatedNames (known: Changes, change: Changes): readonly string[] 
 /**
  * A warning for each name of an old code or unit that a JSON Patch left next to a new one: RFC 6902 changes only what a
  * patch names, where a merge removes it.
- * @param changed the fields that the patch changed, as they are now
+ * @param changed the fields that the patch changed, with their new values
  */
 export function buildStaleNameWarnings (body: unknown, current: Changes, changed: Changes): Issue[] {
   if (!Array.isArray(body)) return []

@@ -116,7 +116,7 @@ function toTokenValue (filter: Filter, part: string): string {
 /** A code with its system, which is a URI. */
 const ofSystem = /^[A-Za-z][A-Za-z\d+.-]*:[^\s|]*\|/
 
-/** The code that another spelling, or a word for a coding, stands for. */
+/** The code for another spelling, or for a word that represents a coding. */
 function resolveAlias ({ aliases = {} }: Filter, part: string): string {
   const alias = Object.hasOwn(aliases, part) ? aliases[part] : part
   return String(isElement(alias) ? alias.code : alias)

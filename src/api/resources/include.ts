@@ -28,7 +28,7 @@ export type IncludeRequest = (
   | { readonly form: 'fhir' }
 ) & {
   readonly includes: readonly Include[]
-  /** What was requested that a record of this type cannot have. */
+  /** One for each requested group that a record of this type cannot have. */
   readonly warnings: readonly Issue[]
 }
 

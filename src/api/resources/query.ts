@@ -15,7 +15,7 @@ export interface Query {
   /** Absent: the guard's own, or that of the page before. */
   readonly count?: number
   readonly cursor?: string
-  /** What the client should know of how the search was read. */
+  /** Warnings about the search for the client. */
   readonly warnings?: PageSize['warnings']
 }
 

@@ -153,7 +153,7 @@ function presentWritten (mapping: Mapping, { record, isReplayed, warnings }: Wri
   return present(mapping, record, reply)
 }
 
-/** What a key that only writes sees of a record that it changed, which holds more than it sent. */
+/** The response to a key that only writes: the changed record holds more than the key has sent. */
 function pickIdentity (presented: Readonly<Record<string, unknown>>): unknown {
   return Object.fromEntries(Object.entries(presented).filter(([name]) => identityNames.has(name)))
 }

@@ -16,7 +16,7 @@ import {
   bodyFailures,
   type JsonSchema
 } from '../../envelope/openapi-responses.js'
-import { parseCount, getRawQuery } from '../../envelope/query.js'
+import { getRawQuery, parseCount, requireNoQuery } from '../../envelope/query.js'
 import { howToSwitchOn } from '../../events/event.js'
 import { requireWebhookScope } from '../../keys/scopes.js'
 import type { Caller } from '../../keys/caller.js'
@@ -279,7 +279,3 @@ function createTypedBodyCheck<T extends TSchema> (schema: T): (body: unknown) =>
 
 /** These requests take an empty object. */
 const requireEmpty = createBodyCheck(undefined)
-
-function requireNoQuery ({ raw }: FastifyRequest): void {
-  if (getRawQuery(raw.url) !== '') throw new Failure('BAD_REQUEST', { message: 'Send no query parameters.' })
-}

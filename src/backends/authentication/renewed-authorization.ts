@@ -13,7 +13,7 @@ export interface RenewedOptions {
 }
 
 /** The current credential. Times are in milliseconds by the clock. */
-interface Held {
+interface CachedCredential {
   readonly header: string
   readonly renewAt: number
   readonly endsAt: number
@@ -46,7 +46,7 @@ const refusalPauseMs = 10_000
 export class RefreshingAuthorization implements Authorization {
   readonly #options: RenewedOptions
   readonly #closing = new AbortController()
-  #credential: Held | undefined
+  #credential: CachedCredential | undefined
   #renewing: Promise<string> | undefined
   #failures = 0
   #nextTryAt = 0

@@ -16,7 +16,7 @@ import { listDatastoreNames, isSandbox } from '../datastores.js'
 import { getJobThreadDirectory } from '../own-config.js'
 import { Channel, type Packets } from '../processes/channel.js'
 
-/** What the thread is started with. */
+/** The data with which the thread is started. */
 export interface ThreadData {
   /** Of the gateway, as this process applies it. */
   readonly config: Config
@@ -26,7 +26,7 @@ export interface ThreadData {
   readonly version: string
 }
 
-/** What the thread measures, which counts in the process. */
+/** The measurements of the thread, which count in the process. */
 export const reported = ['exchanged', 'incident', 'storedDifferently', 'workEnded', 'recordsDone'] as const
 
 /** How many requests of a job's organization counted in a month, as the process knows it. */
@@ -53,9 +53,9 @@ const responseMs = 1_000
  * the files that a datastore fetches for its own import; and not where the process has nothing else to do.
  */
 export function hasJobThread (config: Config): boolean {
-  const { role, bulk: { thread, jobsAtOnce, importUrl } } = config
+  const { role, bulk: { thread, maxConcurrentJobs, importUrl } } = config
   const hasSandbox = listDatastoreNames(config).some(name => isSandbox(config, name))
-  return thread && jobsAtOnce > 0 && importUrl === undefined && !hasSandbox && role !== 'worker'
+  return thread && maxConcurrentJobs > 0 && importUrl === undefined && !hasSandbox && role !== 'worker'
 }
 
 /**

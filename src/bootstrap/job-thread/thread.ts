@@ -94,7 +94,7 @@ async function openLink (): Promise<ControlPlaneClient> {
   return closers.add(openRemoteControl(config, { environment, log }))
 }
 
-/** Lets the process know at once what is counted here. */
+/** Reports usage that is counted here to the process at once. */
 const withProcessCount = (count: CountUsage): CountUsage => (use, at) => {
   count(use, at)
   const { tenantId, mode, isCounted } = use
@@ -103,7 +103,7 @@ const withProcessCount = (count: CountUsage): CountUsage => (use, at) => {
 
 type Reported = Pick<Measurements, typeof reported[number]>
 
-/** Reports to the process what is measured here. */
+/** Reports the measurements of this thread to the process. */
 function createMeasurements (): Reported {
   const report = (name: keyof Reported) => (value: unknown) => channel.notify('measure', name, value)
   const all = Object.fromEntries(reported.map(name => [name, report(name)])) as unknown as Reported

@@ -1,7 +1,7 @@
 /** A function that the other end of a channel may call. */
 type Handler = (...args: never[]) => unknown
 
-/** What an end of a channel offers, by name. */
+/** The functions that one end of a channel provides, by name. */
 export type Handlers = Readonly<Record<string, Handler>>
 
 /** One message: a call with its number, a notification, or the response to a call. */
@@ -21,8 +21,8 @@ class ChannelError extends Error {
 }
 
 /**
- * Calls between the first process and another one, both of this program. What is said in one turn of the event loop
- * goes out as one message, since each takes a system call at both ends.
+ * Calls between the first process and another one, both of this program. All calls of one turn of the event loop are
+ * sent as one message, since each message takes a system call at both ends.
  */
 export class Channel {
   readonly #send: (packets: Packets) => void

@@ -36,7 +36,7 @@ export interface ProcessMember {
   readonly areReady: () => boolean
   /** Reports to the first process from now on whether this one can serve. */
   readonly reportReadiness: (canServe: () => boolean) => void
-  /** Gives the metrics of this process whenever the first one asks. */
+  /** Sends the metrics of this process whenever the first process requests them. */
   readonly serveMetrics: (metrics: () => Promise<readonly MetricJson[]>) => void
   /** Reports to the first process that this one serves. */
   readonly reportStarted: (port: number) => void
@@ -44,7 +44,7 @@ export interface ProcessMember {
   readonly isRestarted: boolean
 }
 
-/** What the first process makes of one that joins. */
+/** The first process's description of one that joins. */
 export interface Joined extends Pick<ProcessMember, 'number' | 'of' | 'isRestarted'> {
   readonly port?: number
 }

@@ -28,7 +28,7 @@ interface PrimaryParts {
 
 /** The processes of a gateway, which run until they are stopped. */
 export interface ProcessGroup {
-  /** Rejects if a process cannot start the first time; it has said why on standard error. */
+  /** Rejects if a process cannot start the first time; it has printed the reason on standard error. */
   readonly started: Promise<void>
   /** Lets all processes respond to what they have, and end; after `timeoutMs` they are killed. */
   readonly stop: (timeoutMs: number) => Promise<void>
@@ -82,7 +82,7 @@ async function openMetricsOfAll (
   return metrics
 }
 
-interface Opened extends PrimaryParts {
+interface PrimaryContext extends PrimaryParts {
   readonly shared: SharedState
   readonly metrics: MetricsOfAll | undefined
   readonly closers: Disposables
@@ -100,7 +100,7 @@ interface Running {
 class Primary implements ProcessGroup {
   readonly started: Promise<void>
   readonly #config: Config
-  readonly #parts: Opened
+  readonly #parts: PrimaryContext
   /** By number. */
   readonly #running = new Map<number, Running>()
   readonly #failures = new Map<number, number>()
@@ -108,7 +108,7 @@ class Primary implements ProcessGroup {
   #port: number | undefined
   #isStopping = false
 
-  constructor (config: Config, parts: Opened) {
+  constructor (config: Config, parts: PrimaryContext) {
     this.#config = config
     this.#parts = parts
     cluster.setupPrimary({ serialization: 'json' })

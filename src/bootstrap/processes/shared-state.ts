@@ -4,7 +4,7 @@ import { FixedWindowCounter } from '../../limits/fixed-windows.js'
 import type { QuotaScope } from '../../limits/usage.js'
 import type { Handlers } from './channel.js'
 
-/** What is counted in time windows: requests of organizations, attempts without a key, and with a password. */
+/** The counters of time windows: requests of organizations, attempts without a key, and attempts with a password. */
 export type WindowName = 'requests' | 'attempts' | 'signIns'
 
 /** A count of a window, as the rate limiter takes it. */
@@ -24,7 +24,7 @@ interface SharedStateOptions {
   readonly orphanedMs?: number
 }
 
-/** What the processes of a gateway must have in common, in the memory and the file of the first one. */
+/** The state that the processes of a gateway share, in the memory and the file of the first one. */
 export class SharedState {
   readonly #options: SharedStateOptions
   readonly #concurrency: FairConcurrencyLimiter
@@ -37,7 +37,9 @@ export class SharedState {
     this.#concurrency = new FairConcurrencyLimiter({ permits: options.permits })
   }
 
-  /** What one process may call, and what gives back all that it holds, to be called when it has ended. */
+  /**
+   * The functions that one process may call, and one that releases all that it holds, to be called when it has ended.
+   */
   serve (): { readonly handlers: Handlers, readonly end: () => void } {
     const permits = new Map<number, Permit>()
     const claims = new Set<string>()

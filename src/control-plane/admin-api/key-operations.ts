@@ -60,7 +60,7 @@ export const keyOperations = {
   }),
   readKeyReach: defineOperation({
     method: 'GET',
-    path: '/keys/:keyId/reach',
+    path: '/keys/:keyId/propagation',
     summary: 'Which gateways have applied the latest change of a key.',
     responseSchema: keyPropagationSchema,
     run: (controlService, { ids }) => controlService.getKeyPropagation(ids.keyId)

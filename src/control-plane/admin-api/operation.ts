@@ -56,7 +56,7 @@ export function defineOperation<
 /** An operation with its name, as in the document: `createKey`. */
 export type NamedOperation = Operation & { readonly id: string }
 
-/** Operations by their names. Each keeps the types of its ids, its body and its data, for those who call it. */
+/** Operations by their names. Each preserves the types of its ids, its body and its data for its callers. */
 export type OperationTable = Readonly<Record<string, Operation>>
 
 /** 201 for an operation that creates an entity, 200 for all others. */

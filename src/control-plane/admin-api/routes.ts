@@ -48,7 +48,7 @@ async function authenticatedRoutes (scope: FastifyInstance, { control }: Pick<Ma
   await scope.register(routesWithBody)
 }
 
-/** Some clients send an empty object with whatever changes something. */
+/** Some clients send an empty object with every request that changes something. */
 async function routesWithoutBody (scope: FastifyInstance): Promise<void> {
   scope.addContentTypeParser(
     bodyTypes,

@@ -56,7 +56,7 @@ interface AccountProps {
   readonly csrf: string
 }
 
-/** Who the member is, and where the member is signed in. */
+/** The member's name and address, and the member's sessions. */
 function AccountPage ({ member, organization, sessions, own, csrf }: AccountProps) {
   return (
     <>

@@ -19,7 +19,7 @@ export function assetPath (name: AssetName): string {
   return `/dashboard/assets/${name}?v=${assets[name].version}`
 }
 
-/** The routes of the files; anybody may have them. */
+/** The routes of the files, which need no sign-in. */
 export async function assetRoutes (scope: FastifyInstance): Promise<void> {
   for (const name of Object.keys(types) as AssetName[]) {
     scope.get(`/assets/${name}`, async (request, reply) => sendAsset(name, request, reply))

@@ -56,11 +56,11 @@ export function Empty ({ title, children }: PropsWithChildren<{ readonly title: 
 interface Column<T> {
   readonly name: string
   readonly kind?: 'number' | 'long'
-  /** What stands in it of a row: an element, since texts outside of elements are not escaped. */
+  /** The content of the cell of a row: an element, since texts outside of elements are not escaped. */
   readonly cell: (row: T) => JSX.Element
 }
 
-/** The columns of a table; false stands for one that the reader does not get. */
+/** The columns of a table; false for one that the reader does not get. */
 export type Columns<T> = ReadonlyArray<Column<T> | false>
 
 /** A table that becomes a list of cards where the screen is narrow. */
@@ -109,13 +109,13 @@ export function Copyable ({ text, label }: { readonly text: string, readonly lab
 
 interface SecretProps {
   readonly text: string
-  /** What it is, such as `the secret`. */
+  /** The name of the secret, such as `the secret`. */
   readonly label: string
 }
 
 /**
- * A secret that is shown once, between the warning to copy it now and the link to `next` for a reader who has.
- * `children` follow the secret.
+ * A secret that is shown once, between the warning to copy it now and the link to `next` for a reader who has copied
+ * it. `children` follow the secret.
  */
 export function ShownOnce ({
   heading,

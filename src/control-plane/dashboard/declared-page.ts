@@ -18,10 +18,10 @@ type PathIds = Readonly<
 /** A request to a declared page: the control service of its member, the ids in its path, and what was typed. */
 export type PageRequest = FastifyRequest<{ Params: PathIds, Querystring: PageQuery }>
 
-/** Who may do something: everyone who may see what the page is about, or those with a role. */
+/** The members who may do something: all who may see the page's subject, or those with a role. */
 type RequiredRole = 'member' | 'admin' | 'operator'
 
-/** What is shown, for a page that is about a subject. */
+/** The content of a page about a subject. */
 export interface PageView<Subject> {
   readonly subject: Subject
   readonly request: PageRequest
@@ -46,7 +46,7 @@ type Outcome =
 interface Action<Subject> {
   /** Below the path of the page; the page itself by default. */
   readonly at?: string
-  /** Whom it is for; admins by default. It is checked once the subject is loaded. */
+  /** The members who may use it; admins by default. It is checked once the subject is loaded. */
   readonly role?: RequiredRole
   readonly run: (request: PageRequest, subject: Subject) => Promise<Outcome>
   /**
@@ -56,12 +56,12 @@ interface Action<Subject> {
   readonly redisplayOn?: 'invalid' | 'invalid or conflict'
 }
 
-/** One page below `/dashboard`: its path, whom it is for, what it is about, what it shows and what its forms do. */
+/** One page below `/dashboard`: its path, its readers, its subject, its content and the actions of its forms. */
 export interface DeclaredPage<Subject> {
   readonly path: string
-  /** Whom it is for: every member who may see the subject by default. */
+  /** The members who may read it: all who may see the subject by default. */
   readonly role?: RequiredRole
-  /** What the page is about. @throws {ControlError} where the member may not see it */
+  /** Loads the subject of the page. @throws {ControlError} where the member may not see it */
   readonly load?: (request: PageRequest) => Promise<Subject>
   /** The path of another page for members who have no use of this one. */
   readonly redirectTo?: (request: PageRequest) => string | undefined
@@ -77,7 +77,7 @@ export function definePage<Subject> (declared: DeclaredPage<Subject>): DeclaredP
   return declared
 }
 
-/** What a page about an organization has in common with the others. */
+/** The common parts of the pages about an organization. */
 export const organizationPageBase = {
   load: ({ controlService, params }: PageRequest): Promise<Organization> =>
     controlService.findOrganization(params.tenantId),
@@ -85,8 +85,9 @@ export const organizationPageBase = {
 }
 
 /**
- * What a page about what belongs to an organization, or to none and so to the operators, has in common with its twin:
- * its subject is the organization, undefined on the page of operators. `place` is the path of either in the layout.
+ * The common parts of two pages: of what belongs to an organization, and of what belongs to no organization and so to
+ * the operators. The subject is the organization, undefined on the operators' page.
+ * @param toPath returns the path of either page in the layout
  */
 export function createOptionalOrganizationBase (toPath: (tenantId: string | undefined) => string | undefined) {
   return {
@@ -141,7 +142,7 @@ const requirements: Readonly<Record<RequiredRole, (actor: Actor) => void>> = {
   operator: requireOperator
 }
 
-/** The subject first, so that one of another organization is missing whatever the role. */
+/** The subject first, so that one of another organization is missing for every role. */
 async function loadSubject<Subject> (
   { load }: DeclaredPage<Subject>,
   request: PageRequest,

@@ -49,7 +49,7 @@ export const unstyledErrorPages: RefusalPages = {
     })
 }
 
-/** A page that does not depend on who requests it. */
+/** A page that is the same for every reader. */
 function renderBarePage ({ title, message }: Pick<Explained, 'title' | 'message'>): string {
   const safeContent = <ErrorPage title={title} message={message} />
   return <Layout title={title} content={safeContent as string} path={home} /> as string

@@ -27,8 +27,8 @@ export function endOfLastDay (text: string): Date | undefined {
 }
 
 /**
- * Performs a form's request; where the control plane finds it invalid or in conflict, `again` shows the form with the
- * reason. Missing and forbidden are left to the error page.
+ * Performs a form's request; if the control plane rejects it as invalid or as a conflict, `redisplay` shows the form
+ * with the reason. Missing and forbidden are left to the error page.
  */
 export async function redisplayOnError<T> (
   work: () => Promise<T>,

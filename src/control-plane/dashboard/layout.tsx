@@ -7,13 +7,13 @@ import { accountPath, home, organizationPath, signOutPath } from './paths.js'
 /** The organization that a page is about. */
 export interface PageOrganization { readonly tenantId: string, readonly name: string }
 
-/** A page, and who looks at it. */
+/** A page, and its reader. */
 interface LayoutProps {
   readonly title: string
   readonly content: string
   /** The path of the page, to mark the link to it. */
   readonly path: string
-  /** Who signed in, with the token for the form that signs out; absent on pages for everybody. */
+  /** The signed-in member, with the token for the form that signs out; absent on pages that need no sign-in. */
   readonly viewer?: { readonly member: Member, readonly csrf: string }
   readonly organization?: PageOrganization
   /** The result of the previous page's action. */

@@ -48,7 +48,7 @@ const getPath = ({ request }: FastifyReply): string => request.raw.url!.split('?
 
 function getViewer (reply: FastifyReply) {
   const { member } = reply.request
-  // None on the pages for everybody, nor when something goes wrong before the person is known.
+  // None on pages that need no sign-in, nor after an error before the member is known.
   return member ? { member, csrf: reply.generateCsrf() } : undefined
 }
 

@@ -1,15 +1,15 @@
 /**
  * The dashboard at `/dashboard`: server-rendered pages and plain forms, which work without a script.
  *
- * - A page is declared (declared-page.ts): its path, whom it is for, what it is about, what it shows, and what its
- *   forms do. Its organization gives operators their links. Only the ways in are routes of their own.
+ * - A page is declared (declared-page.ts): its path, its readers, its subject, its content, and the actions of its
+ *   forms. Its organization gives operators their links. Only the pages to sign in are routes of their own.
  * - A form with text is sent to the page that shows it, so that reloading and signing in again lead back to it. It is
- *   `<PostForm csrf={csrf} …>` (forms.tsx), is read with `field(request.body, name)` and leads, on success, to a page
- *   with a message at its top; where it is refused, it is shown again with the reason.
+ *   `<PostForm csrf={csrf} …>` (forms.tsx), is read with `readField(request.body, name)` and leads, on success, to a
+ *   page with a message at its top; where it is rejected, it is shown again with the reason.
  * - `request.member` is the requesting member, as stored now; `request.controlService` is the control plane with the
  *   member's permissions. Both exist below `pages`.
  * - Every error becomes a page in errors.tsx: ControlError with its own message.
- * - Text is escaped by the attribute `safe` on the element that contains it, never by itself; `npm run check` finds
+ * - Text is escaped by the attribute `safe` on the element that contains it, never automatically; `npm run check` finds
  *   where it is missing.
  */
 import formbody from '@fastify/formbody'
@@ -67,7 +67,7 @@ async function personalRoutes (scope: FastifyInstance, options: DashboardContext
 
 interface PersonalParts extends DashboardContext { readonly attempts: AttemptLimits }
 
-/** The ways in. */
+/** The routes of visitors who are not signed in yet. */
 async function visitorRoutes (scope: FastifyInstance, parts: PersonalParts): Promise<void> {
   await scope.register(formTokens, { ...parts, of: 'visitors' })
   await scope.register(signInRoutes, parts)
@@ -85,7 +85,7 @@ async function memberRoutes (scope: FastifyInstance, parts: PersonalParts): Prom
   await scope.register(pageRoutes, parts)
 }
 
-/** The pages and actions of members, each as it is declared. */
+/** The pages and actions of members, each by its declaration. */
 async function pageRoutes (scope: FastifyInstance, parts: DashboardContext): Promise<void> {
   scope.get('/', async ({ member }, reply) =>
     reply.redirect(member.tenantId === undefined ? `${home}/organizations` : organizationPath(member.tenantId), 303)

@@ -89,7 +89,7 @@ const reachable = new Set(['/dashboard/password', signOutPath])
 
 type Parts = Pick<SessionOptions, 'control' | 'now'>
 
-/** Begins a session under a new id, whatever was in the browser before. */
+/** Begins a session under a new id; an earlier session of the browser is not continued. */
 export async function signIn (request: FastifyRequest, parts: Parts, memberId: string): Promise<void> {
   await beginSession(request, toSessionContent(request, parts, memberId))
   await recordSignIn(parts, memberId)
@@ -102,7 +102,7 @@ export async function signIn (request: FastifyRequest, parts: Parts, memberId: s
 export async function signInByPassword (
   request: FastifyRequest,
   parts: Parts,
-  opened: Opened
+  opened: SessionMember
 ): Promise<Member | undefined> {
   const member = await renewSession(request, parts, opened)
   if (member !== undefined) await recordSignIn(parts, member.memberId)
@@ -116,7 +116,7 @@ export async function signInByPassword (
 export async function renewSession (
   request: FastifyRequest,
   parts: Parts,
-  opened: Opened
+  opened: SessionMember
 ): Promise<Member | undefined> {
   const { members } = parts.control
   if ((await members.findOpened(opened)) === undefined) return undefined
@@ -127,7 +127,7 @@ export async function renewSession (
   return member
 }
 
-type Opened = Pick<OpenedMember, 'memberId' | 'proof'>
+type SessionMember = Pick<OpenedMember, 'memberId' | 'proof'>
 
 const toSessionContent = ({ headers }: FastifyRequest, { now }: Parts, memberId: string) => ({
   memberId,
@@ -158,7 +158,7 @@ export async function signOut (
 async function beginSession (request: FastifyRequest, content: Partial<FastifyRequest['session']>): Promise<void> {
   await request.session.regenerate()
   Object.assign(request.session, content, { _csrf: randomString(base62, 24) })
-  // By name: behind a proxy that speaks TLS, the library would not do it by itself.
+  // By name: behind a proxy that terminates TLS, the library would not do it.
   await request.session.save()
 }
 

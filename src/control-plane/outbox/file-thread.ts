@@ -66,8 +66,8 @@ class FileHost<File extends ClosableFile> {
   }
 
   /**
-   * Renames a corrupt file. It is never deleted, since it may hold the only copy of what is in it. If renaming fails,
-   * the next request fails again.
+   * Renames a corrupt file. It is never deleted, since it may hold the only copy of its content. If renaming fails, the
+   * next request fails again.
    */
   #setAside (now: Date): string | undefined {
     const aside = `${this.#path}.broken-${now.toISOString().replaceAll(/\D/g, '')}`

@@ -72,7 +72,10 @@ export class FileWriter {
   }
 }
 
-/** The names of corrupt files that were set aside in place of a file, until someone moves them elsewhere. */
+/**
+ * The names of corrupt files that were set aside in place of a file, until the operator moves them elsewhere; empty if
+ * there is none.
+ */
 export function listBrokenFiles (file: string): readonly string[] {
   try {
     return readdirSync(dirname(file)).filter(

@@ -7,7 +7,7 @@ const pauses = { firstMs: 500, maxMs: 60_000 }
 
 /** The source and the destination of a sender's batches. */
 interface BatchSenderParts<Line, Ack extends BatchAck> {
-  /** What is sent, for the log: `usage`. */
+  /** The name of the sent data, for the log: `usage`. */
   readonly what: string
   readonly ledger: {
     readonly nextBatch: () => Promise<NumberedBatch<Line> | undefined>

@@ -35,7 +35,7 @@ interface BatchRow {
 /** A batch as it was stored. */
 export type StoredBatch = Omit<NumberedBatch<never>, 'lines'> & PrintedLines
 
-/** What a file does with the lines of its batches. All of it happens in the transaction that moves the batch. */
+/** The operations of a file on the lines of its batches. All of them run in the transaction that moves the batch. */
 interface SeriesOptions<Line> {
   /** Removes at most so many lines from those that wait, and returns them; undefined if there are none. */
   readonly take: (max: number) => PrintedLines | undefined

@@ -35,7 +35,7 @@ export type AuditAction = Pick<AuditEntry, 'actor' | 'action' | 'detail'>
 /** A line of the audit trail with the new state that gateways must learn of. */
 type NewChange = NewEntry & { readonly now: EntityState }
 
-/** The schema of what a request says of the lines that it wants. */
+/** The schema of a request's query for lines. */
 export const auditQuerySchema = entitySchema({
   entity: Type.Optional(text('Only changes of this id', 64)),
   before: Type.Optional(

@@ -11,7 +11,7 @@ export interface ControlContext {
   readonly now: () => Date
   /** Creates unguessable ids of `a-z`, `0-9` and `-`. */
   readonly newId: NewId
-  /** What happens in this process: a webhook or subscription was created. */
+  /** Events within this process: a webhook or subscription was created. */
   readonly emitter: EventEmitter<{ readonly receiverCreated: [] }>
 }
 

@@ -37,7 +37,7 @@ export async function rethrowAsFailure<T> (call: Promise<T>, type?: string): Pro
   } catch (error) {
     if (!(error instanceof ControlError)) throw error
     const { reason, message, field } = error
-    // What is missing and what is another organization's have the text of every missing thing.
+    // A missing object and another organization's have the same text.
     if (reason === 'missing') throw new Failure('NOT_FOUND')
     if (field === undefined) throw new Failure(failureCodes[reason], { message })
     const text = message.replace(`${field}: `, '')
@@ -49,8 +49,8 @@ export async function rethrowAsFailure<T> (call: Promise<T>, type?: string): Pro
 const retryAfterSeconds = 5
 
 /**
- * The control database is unavailable. The message asks clients to retry; `remedy` says what the operator can do, in
- * the log and the terminal. Neither contains any part of the database's URL.
+ * The control database is unavailable. The message suggests a retry to clients; `remedy` says what the operator can do,
+ * in the log and the terminal. Neither contains any part of the database's URL.
  */
 export class DatabaseUnavailable extends Failure {
   constructor (readonly remedy: string) {

@@ -34,7 +34,7 @@ export function toTestEvent (
     : { ...due, type: handshakeType, body: formatNotification(row, { type: 'handshake', eventCount }, createdAt) }
 }
 
-/** What a subscription receives to show that it is still delivered to. */
+/** The event by which a subscription's receiver learns that the subscription is still active. */
 export function buildHeartbeat (row: WebhookRow, { at, eventCount }: { readonly at: string } & Pick<Notice, 'eventCount'>): DueEvent {
   return {
     id: `hbt_${randomString(base32, 26)}`,

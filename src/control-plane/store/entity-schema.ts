@@ -7,7 +7,7 @@ import { Type, type TProperties } from 'typebox'
 export const entitySchema = <P extends TProperties>(properties: P, options: { readonly minProperties?: number } = {}) =>
   Type.Object(properties, { ...options, additionalProperties: false })
 
-/** What may be changed of an entity, at least one thing at once. */
+/** The schema of a change of an entity: at least one of these properties. */
 export const changesSchema = <P extends TProperties>(properties: P) => entitySchema(properties, { minProperties: 1 })
 
 type WithoutNulls<Row> =

@@ -29,7 +29,7 @@ export class InvitationStore {
     this.#members = members
   }
 
-  /** Creates an invitation for someone who is not yet a member. The returned token can't be read again later. */
+  /** Creates an invitation for a person who is not yet a member. The returned token can't be read again later. */
   create (draft: InvitationDraft, by: string): Promise<Invitation & { readonly token: string }> {
     const { tenantId } = draft
     const email = parseEmail(draft.email)

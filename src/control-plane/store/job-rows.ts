@@ -22,7 +22,7 @@ export const isFreeAt = (time: string) => (eb: ExpressionBuilder<Tables, 'jobs'>
 export const countUnfinished = ({ fn }: ExpressionBuilder<Tables, 'jobs'>) =>
   fn.countAll().filterWhere('completedAt', 'is', null).as('unfinished')
 
-/** The columns of what a change says of progress and errors; none for what it leaves as stored. */
+/** The columns of a change's progress and errors; none for the parts that the change leaves as stored. */
 export function toStateColumns ({ progress, errors }: Pick<JobChange, 'progress' | 'errors'>): Updateable<JobRow> {
   return {
     ...progress !== undefined &&

@@ -120,7 +120,7 @@ export class JobStore implements Jobs {
   async save ({ jobId, number }: Lease, change: JobChange, leaseMs: number): Promise<SaveResult> {
     const { numUpdatedRows } = await this.#updateLeased({ jobId, number }).set(this.#toColumns(change, leaseMs))
       .executeTakeFirstOrThrow()
-    if (numUpdatedRows === 1n) return 'going on'
+    if (numUpdatedRows === 1n) return 'ok'
     const row = await this.#db.selectFrom('jobs').select('status').where('id', '=', jobId).where('leaseNumber', '=',
       number).executeTakeFirst()
     if (row?.status === 'cancelled') {
@@ -128,7 +128,7 @@ export class JobStore implements Jobs {
       return 'cancelled'
     }
     // The job was ended the same way before, and the response was lost.
-    return row !== undefined && row.status === change.end?.status ? 'going on' : 'lost'
+    return row !== undefined && row.status === change.end?.status ? 'ok' : 'lost'
   }
 
   async release ({ jobId, number }: Lease, error?: { readonly afterMs: number }): Promise<void> {

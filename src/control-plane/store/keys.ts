@@ -43,7 +43,7 @@ export type Key = DeepReadonly<Static<typeof keySchema>>
 
 const { name, mode, scopes } = keySchema.properties
 
-/** The schema of what a request says of a new key. */
+/** The schema of a request for a new key. */
 export const keyDraftSchema = entitySchema({
   name,
   mode,

@@ -12,7 +12,7 @@ import { hasTenant, requireNewAddress, requireMemberRow, requireAnotherOperator,
 
 /**
  * People and their passwords. One person may be a member of several organizations, with a separate password for each,
- * so that no organization can find out about another by inviting someone.
+ * so that no organization can find out about another by an invitation.
  */
 export class MemberStore extends MemberPasswords {
   /** The members of an organization, or the operators if there is no `tenantId`. Oldest first. */

@@ -51,13 +51,13 @@ export const newInvitationSchema = entitySchema({
   token: Type.String({ description: 'Completes the link /dashboard/invitations/<token>; shown only once' })
 })
 
-/** The schema of what a request says of a new invitation. */
+/** The schema of a request for a new invitation. */
 export const invitationDraftSchema = entitySchema({
   email: text('Email address of the person', maxEmailLength),
   role: memberSchema.properties.role
 })
 
-/** Whom to invite. Operators belong to no organization, all others to one. */
+/** The person to invite. Operators belong to no organization, all others to one. */
 export type InvitationDraft = IdempotencyToken & Readonly<Static<typeof invitationDraftSchema>>
 
 /** The schema of what a request changes of a member. */
@@ -88,7 +88,7 @@ export function toInvitation ({ tokenHash, ...row }: InvitationRow): Invitation 
   return omitNulls(row)
 }
 
-/** A member's name in the audit trail. It includes the id, since anyone may be invited under any address. */
+/** A member's name in the audit trail. It includes the id, since an invitation may have any address. */
 export function toActorName ({ email, memberId }: Pick<Member, 'email' | 'memberId'>): string {
   return `member:${email} (${memberId})`
 }

@@ -30,7 +30,7 @@ export type Organization = Readonly<Static<typeof organizationSchema>>
 export interface KnownPlans {
   /** The names of all plans. */
   readonly plans: readonly string[]
-  /** The plans that serve nothing above their quota, whatever an organization chooses. */
+  /** The plans that serve nothing above their quota; an organization cannot choose otherwise. */
   readonly plansWithoutOverage?: readonly string[]
 }
 
@@ -41,7 +41,7 @@ export function toKnownPlans (plans: Plans): KnownPlans {
 
 const { name, plan } = organizationSchema.properties
 
-/** The schema of what a request says of a new organization. */
+/** The schema of a request for a new organization. */
 export const organizationDraftSchema = entitySchema({
   name,
   plan,

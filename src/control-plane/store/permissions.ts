@@ -12,13 +12,13 @@ const missing = {
 } as const
 
 /** The kinds of entities that may be missing. */
-type Thing = keyof typeof missing
+type EntityKind = keyof typeof missing
 
 /**
  * The refusal of an entity that does not exist or belongs to another organization. It is the same for both, so that
  * callers can't distinguish them.
  */
-export function notFound (thing: Thing): ControlError {
+export function notFound (thing: EntityKind): ControlError {
   return new ControlError('missing', missing[thing])
 }
 
@@ -26,7 +26,7 @@ export function notFound (thing: Thing): ControlError {
  * @throws {ControlError} missing, if the actor may not see it. Operators see everything, others only entities of their
  * organization.
  */
-export function requireReadAccess (actor: Actor, tenantId: string | undefined, thing: Thing): void {
+export function requireReadAccess (actor: Actor, tenantId: string | undefined, thing: EntityKind): void {
   if (actor.role === 'operator') return
   if (tenantId !== actor.tenantId) throw notFound(thing)
 }

@@ -8,7 +8,7 @@ import { notFound } from './permissions.js'
 import type { Tables } from './tables.js'
 import type { WebhookRow } from './webhook-tables.js'
 
-/** What a change does in its transaction, to the receiver as it is. */
+/** A change of the receiver's current row, within the transaction. */
 type Change<T> = (trx: Transaction<Tables>, row: WebhookRow) => Promise<T>
 
 /** The members of a new row that differ from receiver to receiver. */
@@ -47,7 +47,7 @@ export class ReceiverRows {
     )
   }
 
-  /** Creates a receiver in a transaction, and has the queue look at it as soon as that is committed. */
+  /** Creates a receiver in a transaction, and notifies the queue as soon as that is committed. */
   async create<T> (create: (trx: Transaction<Tables>) => Promise<T>): Promise<T> {
     const created = await runSerialized(this.#context.db, create)
     this.#context.emitter.emit('receiverCreated')

@@ -9,7 +9,7 @@ import type { WebhookRow } from './webhook-tables.js'
 import type { EventRow, Tables } from './tables.js'
 import type { Attempt } from '../../events/webhooks/delivery-queue.js'
 
-/** What the column `settings` of a subscription has as JSON. */
+/** The content of the column `settings` of a subscription, as JSON. */
 type Settings = Pick<
   Subscription,
   'type' | 'fhirBase' | 'content' | 'heartbeatSeconds' | 'timeoutSeconds' | 'maxCount' | 'reason' | 'contact' |
@@ -148,7 +148,10 @@ export async function listNumberedEvents (
 const toNumberedEvent = (event: EventRow, number: number): NumberedEvent =>
   ({ number, event: { ...event, sequence: Number(event.sequence) } })
 
-/** What a handshake says of a subscription: events are sent from then on, or it ends with an error. @param at now */
+/**
+ * Applies the result of a handshake to a subscription: events are sent from then on, or it ends with an error. @param
+ * at now
+ */
 export async function settleHandshake (
   trx: Transaction<Tables>, id: string, { attempt, at }: { readonly attempt: Attempt, readonly at: string }
 ): Promise<void> {

@@ -15,7 +15,7 @@ import {
   textSchema as text, dateTimeSchema as time, entitySchema, expirySchema, omitNulls, tenantIdSchema
 } from './entity-schema.js'
 
-/** What a token permits: the same as a person's role, or to connect as a gateway. */
+/** The roles of a token: those of a person, or to connect as a gateway. */
 export const tokenRoles = [...roles, 'gateway'] as const
 export type TokenRole = typeof tokenRoles[number]
 
@@ -48,7 +48,7 @@ export const newTokenSchema = entitySchema({
 /** A new token with its secret, which can't be read again later. */
 export type NewToken = Readonly<Static<typeof newTokenSchema>>
 
-/** The schema of what a request says of a new token. */
+/** The schema of a request for a new token. */
 export const tokenDraftSchema = entitySchema({
   name: text('Its purpose'),
   role: tokenSchema.properties.role,

@@ -14,7 +14,7 @@ type UsagePeriod = typeof usagePeriods[number]
 /** The dimensions that usage can be broken down by. */
 const usageBreakdowns = ['keyId', 'resource', 'interaction'] as const
 
-/** The schema of what a request says of the usage that it wants. */
+/** The schema of a request's query for usage. */
 export const usageQuerySchema = entitySchema({
   from: Type.String({ description: 'Time in the first period, in ISO 8601 with a time zone', format: 'date-time' }),
   to: Type.String({

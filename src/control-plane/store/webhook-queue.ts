@@ -155,7 +155,7 @@ export class WebhookQueue implements DeliveryQueue {
       .orderBy('webhookRetries.sequence').execute()
     const expired = rows.filter(row => row.id === null && Number(row.retried) > 0)
     if (expired.length > 0) {
-      // Events are kept for a limited time.
+      // Events are stored for a limited time.
       await db.deleteFrom('webhookRetries').where('webhookId', '=', webhookId)
         .where('eventId', 'in', expired.map(({ eventId }) => eventId)).execute()
     }

@@ -3,7 +3,7 @@ import { decrypt, encrypt, nonceBytes } from '../../files/authenticated-encrypti
 
 /**
  * Encrypts the secrets of webhooks, which unlike keys must be read again to sign. A copy of the database alone does not
- * let anyone sign.
+ * suffice to sign.
  */
 export interface SecretSealer {
   /** @param webhookId binds the result to the webhook, so that it is not valid in the row of another */

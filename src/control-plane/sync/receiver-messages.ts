@@ -65,7 +65,7 @@ const subscriptions: Readonly<Record<keyof Subscriptions, Call>> = {
   ]
 }
 
-/** What gateways call of the receivers of events, by the path below that of the link. */
+/** The operations of gateways on the receivers of events, by the path below that of the link. */
 export interface Receivers {
   readonly webhooks: Webhooks
   readonly subscriptions: Subscriptions

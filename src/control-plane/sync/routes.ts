@@ -101,7 +101,7 @@ function feedRoute (
         streams.delete(stream)
         log.info({ gateway }, 'a gateway disconnected from the change feed')
       })
-      // Tells proxies not to buffer this response.
+      // Proxies must not buffer this response.
       reply.type('text/event-stream').header('x-accel-buffering', 'no')
       return await reply.send(
         Readable.from(streamEvents(store.feed, { ...request.query, seq: Number(request.query.seq) }, stream.signal))

@@ -25,14 +25,14 @@ const busyMs = 1_000
 
 /** The size of a log, and what it has yet to send and to find out. */
 export interface LogState {
-  /** What the file holds, without its free pages. */
+  /** The size of the file's content, without its free pages. */
   readonly bytes: number
   readonly intents: number
   /** When the oldest event was created that the control plane has not acknowledged; absent if it has all. */
   readonly oldestUnsent?: string
 }
 
-/** What an earlier process left behind. */
+/** The state that an earlier process left. */
 export interface OpenedLog {
   /** The ids of all intents that are not concluded. A new intent needs a higher one. */
   readonly intents: readonly number[]
@@ -146,7 +146,7 @@ export class EventFile {
         const from = number === current ? position : 0
         const read = readEntries(file, from, isComplete ? undefined : end.size)
         if (read.end > from) this.#takeEntries(read.entries, { number, position: read.end })
-        // The file is deleted, and it may hold the only copy of what is in it.
+        // The file is deleted later, and it may hold the only copy of its content.
         if (read.isDamaged && isComplete) copyFileSync(file, `${this.#path}.broken-${number}`)
       }
       return act()
@@ -194,7 +194,7 @@ export class EventFile {
   }
 }
 
-/** Events as they are put into rows. */
+/** Collects events into rows. */
 class EventRows {
   readonly all: Array<{ content: string, events: number }> = []
 

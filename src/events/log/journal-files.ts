@@ -33,7 +33,7 @@ export function formatIntent (id: number, intent: Intent): string {
   return formatLine(`i${id} ${JSON.stringify(intent)}`)
 }
 
-/** The line of what became of an intent. */
+/** The line with the outcome of an intent. */
 export function formatConclusion (id: number, events: readonly ChangeEvent[]): string {
   return formatLine(`c${id} ${events.length} ${events.map(event => JSON.stringify(event)).join(',')}`)
 }
@@ -49,7 +49,7 @@ interface ReadEntries {
   readonly isDamaged: boolean
 }
 
-/** Reads the lines of a file from a position, to a size or else to its end, as far as they are whole. */
+/** Reads the complete lines of a file from a position on, to a size or else to its end. */
 export function readEntries (file: string, from: number, size = Infinity): ReadEntries {
   const bytes = readBytes(file, from, size)
   const lines = bytes.subarray(0, bytes.lastIndexOf(newline) + 1)

@@ -11,7 +11,7 @@ interface JournalOptions {
   readonly underWay: () => number
 }
 
-interface Waiting {
+interface QueuedLine {
   readonly line: string
   readonly resolve: () => void
   readonly reject: (error: unknown) => void
@@ -35,11 +35,11 @@ export class Journal {
   readonly #options: JournalOptions
   #number: number
   #file: number | undefined
-  /** What of the file is written whole. */
+  /** The size of the part of the file that is completely written. */
   #size = 0
   #isNew = true
   #bytes = 0
-  #waiting: Waiting[] = []
+  #waiting: QueuedLine[] = []
   #isSyncing = false
   #gatherTimer: NodeJS.Timeout | undefined
   #flushTimer: NodeJS.Timeout | undefined

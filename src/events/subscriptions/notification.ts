@@ -22,7 +22,7 @@ type NoticeType = 'handshake' | 'heartbeat' | 'event-notification' | 'query-stat
 export type NotifiedSubscription =
   Pick<Subscription, 'id' | 'fhirBase' | 'type' | 'content' | 'status' | 'error'>
 
-/** What a status resource is about. */
+/** The content of a status resource. */
 export interface Notice {
   readonly type: NoticeType
   /** Events of the topic since the subscription was created. */

@@ -16,7 +16,9 @@ export const heartbeatBounds = { minimum: 60, maximum: 604_800 } as const
 /** The most events of one response to `$events`. */
 export const maxListedEvents = 100
 
-/** What a read shows in place of the value of a header. An update that has it keeps the value. */
+/**
+ * The text that a read shows in place of the value of a header. An update that contains it does not change the value.
+ */
 export const hiddenValue = '*****'
 
 /**
@@ -85,14 +87,14 @@ export const numberedEventSchema = Type.Object({
   event: storedEventSchema
 }, strict)
 
-/** What a client asks for. */
+/** A subscription as a client requests it. */
 export type SubscriptionDraft = Readonly<Static<typeof subscriptionDraftSchema>>
 /** A subscription as clients see it: the values of its headers are hidden. */
 export type Subscription = Readonly<Static<typeof subscriptionSchema>>
 export type EventRange = Readonly<Static<typeof eventRangeSchema>>
 export type NumberedEvent = Readonly<Static<typeof numberedEventSchema>>
 
-/** What a subscription is replaced by. */
+/** The replacement of a subscription. */
 export interface SubscriptionReplacement {
   readonly draft: SubscriptionDraft
   /** Refuses the change as a conflict if this is no longer the version; 0 for any. */

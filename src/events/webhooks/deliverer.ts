@@ -53,7 +53,7 @@ export class WebhookDeliverer {
     parts.queue.onReceiverCreated(() => this.#loop.wake())
   }
 
-  /** The number of failed looks at the queue since the last success. */
+  /** The number of failed reads of the queue since the last success. */
   get failures (): number {
     return this.#failures
   }
@@ -90,7 +90,7 @@ export class WebhookDeliverer {
 
   #begin (claimed: ClaimedWebhook): void {
     const turn = this.#deliver(claimed).catch((error: unknown) => {
-      // The lease ends by itself, and the events are sent again.
+      // The lease expires, and the events are sent again.
       this.#parts.log.warn({ err: error, webhook: claimed.lease.webhookId }, 'deliveries could not be recorded')
     }).finally(() => {
       this.#turns.delete(turn)
@@ -149,7 +149,7 @@ class Turn {
     ])
   }
 
-  /** What came of the attempts, once {@link run} has ended. */
+  /** The result of the attempts, once {@link run} has ended. */
   get result (): TurnResult {
     const { fresh, position, through } = this.#claimed
     const ended = new Set(this.#attempts.map(({ event }) => event))

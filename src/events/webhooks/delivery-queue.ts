@@ -52,11 +52,11 @@ export interface ClaimedWebhook extends WebhookScope {
 /** An attempt that was made. */
 export interface Attempt extends Pick<Delivery, 'outcome' | 'at' | 'durationMs' | 'responseStatus' | 'responseText' | 'error'> {
   readonly event: DueEvent
-  /** What the receiver requested by Retry-After. */
+  /** The pause that the receiver requested by Retry-After. */
   readonly retryAfterMs?: number
 }
 
-/** What came of a turn. */
+/** The result of a turn. */
 export interface TurnResult {
   readonly attempts: readonly Attempt[]
   /** The position of the webhook now: all events up to it were sent, or wait for another attempt. */
@@ -73,7 +73,7 @@ export interface DeliveryQueue {
   readonly claim: (leaseMs: number) => Promise<ClaimedWebhook | undefined>
   /** Whether the last claim found any webhook or subscription at all, with something to send or not. */
   readonly hasReceivers: boolean
-  /** Sets what is called when this process has created a webhook or subscription. */
+  /** Sets the callback for the creation of a webhook or subscription by this process. */
   readonly onReceiverCreated: (callback: () => void) => void
   /** Stores what came of a turn, and gives the webhook back. */
   readonly record: (webhook: ClaimedWebhook, result: TurnResult) => Promise<void>

@@ -16,17 +16,17 @@ const jitter = 0.1
 /** The longest pause before another attempt, which also bounds what a receiver requests by Retry-After. */
 export const maxPauseMs = 10 * hourMs * (1 + jitter)
 
-/** How an attempt went, as far as the next one depends on it. */
-interface Attempted {
+/** The facts of a failed attempt that determine the pause before the next one. */
+interface FailedDelivery {
   /** The number of the attempt, from 1. */
   readonly attempt: number
-  /** What the receiver requested by Retry-After. */
+  /** The pause that the receiver requested by Retry-After. */
   readonly retryAfterMs?: number
 }
 
 /** How long to wait after a failed attempt; undefined after the last one. */
 export function pauseAfter (
-  { attempt, retryAfterMs = 0 }: Attempted,
+  { attempt, retryAfterMs = 0 }: FailedDelivery,
   random: () => number = Math.random
 ): number | undefined {
   const pauseMs = pausesMs[attempt - 1]

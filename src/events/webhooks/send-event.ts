@@ -59,7 +59,7 @@ export async function sendEvent (
 
 const formatTimeout = (timeoutMs: number): string => `no response within ${timeoutMs / 1_000} seconds`
 
-interface Posted {
+interface PostRequest {
   readonly event: DueEvent
   readonly destination: Destination
   readonly at: Date
@@ -67,7 +67,7 @@ interface Posted {
 }
 
 async function post (
-  agent: Dispatcher, { event: { id, body }, destination, at, signal }: Posted
+  agent: Dispatcher, { event: { id, body }, destination, at, signal }: PostRequest
 ): Promise<Omit<Attempt, 'event' | 'at' | 'durationMs'>> {
   const { url, secrets, channel, version } = destination
   const { origin, pathname, search } = new URL(url)

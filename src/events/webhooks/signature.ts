@@ -8,7 +8,7 @@ export function generateWebhookSecret (): string {
   return prefix + randomBytes(secretBytes).toString('base64')
 }
 
-/** A message as it is sent: its id, the time of the attempt and the body, byte for byte. */
+/** A sent message: its id, the time of the attempt and the body, byte for byte. */
 interface SignedMessage {
   readonly id: string
   readonly at: Date

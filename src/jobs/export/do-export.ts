@@ -1,7 +1,7 @@
 import type { FastifyBaseLogger } from 'fastify'
 import type { Job, ExportRequest, JobFile } from '../model/job.js'
 import type { ExportPosition, ExportChunk, Line } from '../../tenant-guard/export/position.js'
-import { Output, type Written } from './output.js'
+import { Output, type TypeOutput } from './output.js'
 import { Failure } from '../../envelope/failures.js'
 import type { Mapping } from '../../mappings/core/mapping.js'
 import type { GuardedExport } from '../../tenant-guard/export/export.js'
@@ -12,7 +12,7 @@ import type { FhirElement, StoredResource } from '../../mappings/fhir.js'
 import { createSubsetter } from '../../mappings/r4/subset.js'
 
 /** The state from which an export can resume: its position in the datastore, and the records in its files. */
-interface ExportCheckpoint { readonly position: ExportPosition, readonly written: readonly Written[] }
+interface ExportCheckpoint { readonly position: ExportPosition, readonly written: readonly TypeOutput[] }
 
 /** The checkpoint of an export, which only exports write; undefined when the job has none. */
 export function getExportCheckpoint ({ checkpoint }: Pick<Job, 'checkpoint'>): ExportCheckpoint | undefined {
@@ -99,7 +99,7 @@ class Run {
       requestedAt: job.createdAt,
       signal
     })) {
-      if (chunk.isAnew === true) await this.output.clear()
+      if (chunk.restartsExport === true) await this.output.clear()
       await this.#writeChunk(chunk, concurrentChanges)
       if (concurrentChanges.isEmpty) await this.#saveProgress(chunk)
     }

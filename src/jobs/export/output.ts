@@ -2,7 +2,7 @@ import type { JobFile, Progress } from '../model/job.js'
 import { toFileState, type FileWriter, type JobFiles } from '../job-context.js'
 
 /** The records of one type that were written. */
-export type Written = Required<Omit<JobFile, 'name'>>
+export type TypeOutput = Required<Omit<JobFile, 'name'>>
 
 const nameOf = (type: string): string => `${type}.ndjson`
 
@@ -11,16 +11,16 @@ interface Open { readonly type: string, readonly writer: FileWriter }
 /** The files of an export, one per type, in the order in which they were started. */
 export class Output {
   readonly #files: JobFiles
-  readonly #written: Map<string, Written>
+  readonly #written: Map<string, TypeOutput>
   #open: Open | undefined
 
   /** @param written the records that an earlier run wrote; anything after them in the files is cut off */
-  constructor (files: JobFiles, written: readonly Written[]) {
+  constructor (files: JobFiles, written: readonly TypeOutput[]) {
     this.#files = files
     this.#written = new Map(written.map(each => [each.resourceType, each]))
   }
 
-  get written (): readonly Written[] {
+  get written (): readonly TypeOutput[] {
     return [...this.#written.values()]
   }
 

@@ -33,7 +33,7 @@ export interface SimpleDraft extends Pick<FhirDraft, 'type' | 'name' | 'warnings
   readonly template?: RecordTemplate
 }
 
-/** What a line became when it was read and checked: all that is needed to write it. */
+/** A line after it was read and checked: all that is needed to write it. */
 export type Draft = FhirDraft | SimpleDraft
 
 /** A line to write with its draft. */

@@ -22,14 +22,14 @@ const maxTries = 5
 const firstPauseMs = 1_000
 
 /** The parts of an import that fetching needs. */
-type Fetching = Pick<ImportContext, 'work' | 'index' | 'signal'>
+type FetchParts = Pick<ImportContext, 'work' | 'index' | 'signal'>
 
 /**
  * Fetches all sources of an import, one after the other, into its input, except those completely fetched before.
  * @returns the input
  */
-export async function fetchSources (fetching: Fetching, rules: SourceRules): Promise<InputState> {
-  const { work: { files, job, save }, index } = fetching
+export async function fetchSources (context: FetchParts, rules: SourceRules): Promise<InputState> {
+  const { work: { files, job, save }, index } = context
   const { sources, parts = 0, ...before } = getImportCheckpoint(job)
   let input = before.input
   if (sources !== undefined) {
@@ -37,7 +37,7 @@ export async function fetchSources (fetching: Fetching, rules: SourceRules): Pro
     for (const [number, source] of list.entries()) {
       if (number < parts) continue
       index.begin({ number, at: input?.bytes ?? 0, type: source.type })
-      input = await fetchOne(fetching, rules, { source, number, after: input })
+      input = await fetchOne(context, rules, { source, number, after: input })
       index.commit()
       await save({ checkpoint: { input, sources, parts: number + 1 } satisfies ImportCheckpoint })
     }
@@ -52,11 +52,11 @@ export async function fetchSources (fetching: Fetching, rules: SourceRules): Pro
 interface SourceLocation { readonly source: Source, readonly number: number, readonly after: InputState | undefined }
 
 /** @returns the input including the fetched source */
-async function fetchOne (fetching: Fetching, rules: SourceRules, sourceLocation: SourceLocation): Promise<InputState> {
-  const { signal, work: { log } } = fetching
+async function fetchOne (context: FetchParts, rules: SourceRules, sourceLocation: SourceLocation): Promise<InputState> {
+  const { signal, work: { log } } = context
   for (let tries = 1; ; tries++) {
     try {
-      return await copy(fetching, rules, sourceLocation)
+      return await copy(context, rules, sourceLocation)
     } catch (error) {
       signal.throwIfAborted()
       if (error instanceof SourceError) throw sourceNotFetched(sourceLocation, error.message)
@@ -73,7 +73,7 @@ async function fetchOne (fetching: Fetching, rules: SourceRules, sourceLocation:
 }
 
 async function copy (
-  { work: { files }, signal }: Fetching,
+  { work: { files }, signal }: FetchParts,
   rules: SourceRules,
   { source, after }: SourceLocation
 ): Promise<InputState> {

@@ -50,9 +50,9 @@ export interface ImportContext {
   readonly input: InputState
   readonly identities: Identities
   readonly seal: ResultCipher
-  /** What was read and is not written yet. */
+  /** The lines that were read and are not written yet. */
   readonly drafts: DraftFile
-  /** What bare ids of lines that were refused lead to. */
+  /** The records that bare ids of rejected lines refer to. */
   readonly bareIds: FoundBareIds
   readonly store: ImportStore
   readonly quota: RecordQuota

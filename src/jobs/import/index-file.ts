@@ -6,7 +6,7 @@ import {
 } from './index-rows.js'
 
 /** An earlier line with the same identity, and whether it has a position in the order of writing or needs none. */
-interface Called {
+interface SameIdentity {
   readonly line: number
   readonly isOrdered: number
 }
@@ -69,7 +69,7 @@ export class IndexFile extends IndexQueries {
     buildFailure: (line: NewLine) => Buffer): readonly number[] {
     const added = this.writes.change(lines.length, () => {
       const added = lines.map(line => this.#add(line, buildFailure))
-      for (const [content, count] of duplicateCounts) this.sql.setTwins.run(content, count)
+      for (const [content, count] of duplicateCounts) this.sql.setDuplicates.run(content, count)
       return added
     })
     const failed = lines.filter(({ failure }, at) => failure !== undefined || added[at] === false).length
@@ -82,7 +82,7 @@ export class IndexFile extends IndexQueries {
   #add (line: NewLine, buildFailure: (line: NewLine) => Buffer): boolean {
     const { failure, identity } = line
     if (line.isBlank === true) return this.#insert(line, false)
-    const find = (target: Identity) => ({ target, found: this.sql.called.get(target) as Called | undefined })
+    const find = (target: Identity) => ({ target, found: this.sql.called.get(target) as SameIdentity | undefined })
     const named = line.refersTo.filter(target => target !== identity).map(find)
     const missing = new Set(named.filter(({ found }) => found === undefined).map(({ target }) => target))
     const others = (line.alternatives ?? []).flatMap(({ main, others }) =>
@@ -122,7 +122,7 @@ export class IndexFile extends IndexQueries {
     const upTo = this.sql.unlinked.get(max) as number | undefined
     if (upTo === undefined) return false
     this.writes.change(max, () => {
-      if (this.sql.link.run(upTo).changes > 0) this.sql.setMark.run('leads on' satisfies IndexStage)
+      if (this.sql.link.run(upTo).changes > 0) this.sql.setMark.run('hasForwardReferences' satisfies IndexStage)
       this.sql.dropLinked.run(upTo)
     })
     return true

@@ -51,7 +51,7 @@ export class IndexQueries {
 
   /** The number of lines with this content. */
   countDuplicates (content: Identity): number {
-    return (this.sql.twins.get(content) as { count: number } | undefined)?.count ?? 0
+    return (this.sql.duplicates.get(content) as { count: number } | undefined)?.count ?? 0
   }
 
   /** The number of the last line. */
@@ -144,7 +144,7 @@ export class IndexQueries {
 /** Matching lines, and the position after which to continue; undefined when all lines were checked. */
 interface ReadyPage { readonly lines: readonly IndexedLine[], readonly after: number | undefined }
 
-/** The lines to find: after a position in the order of writing, at most `max` bytes long, and at most `most`. */
+/** The lines to find: those after a position in the order of writing, within both limits. */
 interface ReadyQuery { readonly after: number, readonly maxBytes: number, readonly maxLines: number }
 
 type Statements = Pick<ReturnType<typeof prepareStatements>, 'unwritten' | 'targetsOf'>

@@ -9,7 +9,7 @@ export const states = { waiting: 0, sent: 1, done: 2, failed: 3, skipped: 4 } as
 /** The planned action of a line that was sent to the datastore. */
 export type LineAction = 'created' | 'updated'
 
-/** A line that could be read: where it stands in the input, whose record it is, and how far it is. */
+/** A line that could be read: its position in the input, the record that it is for, and its progress. */
 export interface IndexedLine {
   readonly line: number
   readonly at: number
@@ -30,8 +30,8 @@ export interface NewLine extends Pick<IndexedLine, 'line' | 'at' | 'bytes'>, Par
   /** The references that may lead to lines of this import; empty for a line that fails. */
   readonly refersTo: readonly Identity[]
   /**
-   * What a reference may lead to as well, unless an earlier line has the identity of the first; for a name there is no
-   * first.
+   * Other possible targets of a reference, unless an earlier line has the identity of the first; a name has no first
+   * target.
    */
   readonly alternatives?: ReadonlyArray<{ readonly main?: Identity, readonly others: () => readonly Identity[] }>
   /** Why it can't be stored, encrypted; absent for a valid line. */
@@ -56,7 +56,7 @@ export interface Counts { readonly total: number, readonly processed: number, re
  * Facts about the complete index: all lines were read, a line refers to a later one, all lines have a position in the
  * order of writing.
  */
-export type IndexStage = 'read' | 'leads on' | 'ordered'
+export type IndexStage = 'read' | 'hasForwardReferences' | 'ordered'
 
 /** A range of lines. */
 export interface LineRange { readonly after: number, readonly upTo: number }
@@ -95,7 +95,7 @@ function prepareQueries (db: Database.Database) {
     last: db.prepare('SELECT line, at, bytes FROM lines ORDER BY line DESC LIMIT 1'),
     parts: db.prepare('SELECT number, at, type FROM parts ORDER BY number'),
     typeOf: db.prepare('SELECT type FROM lines WHERE line = ?'),
-    twins: db.prepare('SELECT count FROM twins WHERE content = ?'),
+    duplicates: db.prepare('SELECT count FROM twins WHERE content = ?'),
     called: db.prepare('SELECT line, position IS NOT NULL OR state >= 2 AS isOrdered FROM lines WHERE identity = ?'),
     unordered: db.prepare(
       'SELECT line FROM lines WHERE line > ? AND state < 2 AND position IS NULL ORDER BY line LIMIT ?'
@@ -136,7 +136,9 @@ function prepareChanges (db: Database.Database) {
     ),
     addReference: db.prepare('INSERT OR IGNORE INTO refs VALUES (?, ?)'),
     addLink: db.prepare('INSERT OR IGNORE INTO links VALUES (?, ?)'),
-    setTwins: db.prepare('INSERT INTO twins VALUES (?, ?) ON CONFLICT (content) DO UPDATE SET count = excluded.count'),
+    setDuplicates: db.prepare(
+      'INSERT INTO twins VALUES (?, ?) ON CONFLICT (content) DO UPDATE SET count = excluded.count'
+    ),
     link: db.prepare(
       'INSERT OR REPLACE INTO links SELECT refs.line, target.line FROM refs JOIN lines AS target ON target.identity = refs.identity WHERE refs.line <= ?'
     ),

@@ -15,7 +15,7 @@ const linesPerTurn = 1_000
 export async function orderLines (context: ImportContext): Promise<void> {
   const { index } = context
   while (index.link(maxReferences)) await pause(context)
-  if (index.has('leads on')) await orderAll(context)
+  if (index.has('hasForwardReferences')) await orderAll(context)
   else await orderAllAsRead(context)
   index.set('ordered')
 }

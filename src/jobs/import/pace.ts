@@ -92,27 +92,26 @@ const firstParallel = 2
 const samplesPerRequest = 3
 const minSamples = 9
 
-/** For how many measurements the limit stays unchanged after a trial without gain: at first, and at most. */
+/** The number of measurements for which the limit stays unchanged after a test without gain: at first, and at most. */
 const minRest = 4
 const maxRest = 32
 
-/** A change of the rate by this share starts a new trial soon. */
+/** A change of the rate by this share starts a new test soon. */
 const significantChange = 0.3
 
 /** The minimum gain of one request more, and the maximum loss of one less, as shares of the rate. */
 const minGain = 0.1
 const maxLoss = 0.05
 
-/** A trial ends after this many requests if its rate is below this share of the best one. */
+/** A test ends after this many requests if its rate is below this share of the best one. */
 const minTrialSamples = 3
 const abortRatio = 0.8
 
 /**
- * Finds the number of concurrent requests: the fewest that reach the maximum rate. More would not be faster, and would
- * slow down other clients' requests.
- *
- * From time to time it tries one more or one less, and stays with the better limit: one more if the gain is a tenth, or
- * half of what it brings to a datastore that has capacity for it; one less if the loss is negligible.
+ * Finds the number of concurrent requests: the minimum that reaches the maximum rate. More would not be faster, and
+ * would slow down other clients' requests. From time to time it tries one more or one less, and stays with the better
+ * limit: one more if the gain is a tenth, or half of what it brings to a datastore that has capacity for it; one less
+ * if the loss is negligible.
  */
 export class Parallelism {
   /** The current limit, and the best one found so far. */

@@ -31,8 +31,8 @@ export interface Entry {
   readonly line: IndexedLine
   readonly mapping: Mapping | undefined
   /** The fields of the simple form. */
-  readonly fields: Prepared['fields']
-  readonly warnings: Prepared['warnings']
+  readonly fields: PreparedLine['fields']
+  readonly warnings: PreparedLine['warnings']
   readonly record: TaggedRecord
   readonly plan: LineAction
   readonly reservation: QuotaReservation | undefined
@@ -42,7 +42,7 @@ export interface Entry {
 export type QuotaReservations = ReadonlyMap<number, QuotaReservation | undefined>
 
 /** The ids and reservations of lines that are written together. */
-interface Known {
+interface BatchState {
   readonly found: ReadonlyMap<number, Target>
   readonly names: ReadonlyMap<string, string>
   readonly reservations: QuotaReservations
@@ -66,7 +66,7 @@ export async function prepareAll (
   const found = context.request.dryRun
     ? new Map(drafted.map(({ line: { line, identity } }) => [line, { id: toRecordId(identity), before: undefined }]))
     : await findTargets(context, drafted)
-  const known: Known = { found, names: mapNamesToIds(drafted, found), reservations }
+  const known: BatchState = { found, names: mapNamesToIds(drafted, found), reservations }
   const open: Entry[] = []
   const ended: LineOutcome[] = []
   for (const some of splitIntoSteps(drafted)) {
@@ -99,7 +99,7 @@ function * splitIntoSteps (lines: readonly DraftedLine[]): Generator<readonly Dr
 function getStoredId (
   { index, seal, request }: ImportContext,
   { line, state, plan, identity }: IndexedLine,
-  found: Known['found']
+  found: BatchState['found']
 ): string | undefined {
   const id = found.get(line)?.id
   if (id !== undefined || state !== states.done) return id
@@ -107,7 +107,7 @@ function getStoredId (
   return request.dryRun || plan === 'created' ? toRecordId(identity) : seal.open(line, index.getResult(line)).id
 }
 
-async function prepare (context: ImportContext, drafted: DraftedLine, known: Known): Promise<Entry | LineOutcome> {
+async function prepare (context: ImportContext, drafted: DraftedLine, known: BatchState): Promise<Entry | LineOutcome> {
   const { line, draft: { type, name, mapping } } = drafted
   const reservation = known.reservations.get(line.line)
   const target = known.found.get(line.line)!
@@ -157,7 +157,7 @@ function recomputeWarnings (
 }
 
 /** The ids of the lines that a line refers to: lines written together with it, and stored lines. */
-function buildTargets (context: ImportContext, { line }: DraftedLine, { found, names }: Known): Targets {
+function buildTargets (context: ImportContext, { line }: DraftedLine, { found, names }: BatchState): Targets {
   const others = new Map<string, string>()
   for (const other of context.index.referred(line.line)) {
     const id = found.has(other.line) ? undefined : getStoredId(context, other, found)
@@ -182,7 +182,7 @@ function buildTargets (context: ImportContext, { line }: DraftedLine, { found, n
 }
 
 /** The ids of lines by name, as others refer to them: `Patient/p1`. */
-function mapNamesToIds (lines: readonly DraftedLine[], found: Known['found']): ReadonlyMap<string, string> {
+function mapNamesToIds (lines: readonly DraftedLine[], found: BatchState['found']): ReadonlyMap<string, string> {
   return new Map(
     lines.flatMap(({ line: { line }, draft: { type, name } }) =>
       name === undefined ? [] : [[`${type}/${name}`, found.get(line)!.id] as const]
@@ -191,12 +191,12 @@ function mapNamesToIds (lines: readonly DraftedLine[], found: Known['found']): R
 }
 
 /** A line as it will be stored. */
-interface Prepared {
+interface PreparedLine {
   /** Undefined if the stored record is already equal. */
   readonly record: TaggedRecord | undefined
   /** The fields of the simple form, to name those at fault. */
   readonly fields: Fields
-  /** What the client should know of the write, before the datastore stored it. */
+  /** The warnings for the client about the write, before the datastore stored it. */
   readonly warnings: readonly Issue[]
 }
 
@@ -209,7 +209,7 @@ async function prepareLine (
   context: ImportContext,
   { line, draft }: DraftedLine,
   target: Target & { readonly targets: Targets }
-): Promise<Prepared> {
+): Promise<PreparedLine> {
   if (draft.mapping === undefined) return replaceRecord(draft, target)
   const { id, before, targets } = target
   if (before !== undefined) return await updateRecord(context, draft, { before, targets })
@@ -220,7 +220,7 @@ async function prepareLine (
 function replaceRecord (
   { type, template, warnings }: FhirDraft,
   { id, before, targets }: Target & { readonly targets: Targets }
-): Prepared {
+): PreparedLine {
   const record = template.fill({ id, targets })
   if (before === undefined || !isAppendOnly(type)) return { record, fields: {}, warnings }
   if (!deepEqual(withoutIdentity(parseStored(record.text) as FhirResource), withoutIdentity(before))) {
@@ -240,7 +240,7 @@ async function createRecord (
   context: ImportContext,
   draft: SimpleDraft,
   { id, fields, targets }: { readonly id: string, readonly fields: Fields, readonly targets: Targets }
-): Promise<Prepared> {
+): Promise<PreparedLine> {
   const { mapping, template, warnings } = draft
   const leadsToLines = template?.links.every(({ record }) => record !== undefined && targets.get(record) !== undefined)
   const resolved = leadsToLines === true ? fields : await resolveFields(context, mapping, { fields, targets })
@@ -257,7 +257,7 @@ async function updateRecord (
   context: ImportContext,
   { mapping, body, wasRead }: SimpleDraft,
   { before, targets }: { readonly before: StoredResource, readonly targets: Targets }
-): Promise<Prepared> {
+): Promise<PreparedLine> {
   const presented = mapping.present(before)
   const { versionId, updatedAt } = presented
   const read = { ...(versionId !== undefined && { versionId }), ...(updatedAt !== undefined && { updatedAt }) }

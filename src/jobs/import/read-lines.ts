@@ -203,7 +203,7 @@ class Part {
   }
 }
 
-/** What is stored of a line until it is written. */
+/** The draft of a line, stored until it is written. */
 function toDraft ({ type, name, mapping, wasRead, body }: LineRecord, { fields, warnings, checked }: NewRecord): Draft {
   const common = { type, ...name !== undefined && { name }, warnings }
   if (mapping === undefined) return { ...common, template: checked.toTemplate() }

@@ -27,7 +27,7 @@ export interface LineRecord {
 }
 
 /** The defaults with which lines are read. */
-interface Reading {
+interface LineDefaults {
   /** The type of lines that have none. */
   readonly type?: string | undefined
   /** The base URL of this gateway's raw FHIR: references with this prefix are to local records. */
@@ -35,7 +35,7 @@ interface Reading {
 }
 
 /** @throws {Failure} INVALID_JSON, BAD_REQUEST, VALIDATION_ERROR */
-export function readRecord (content: Uint8Array, { type, fhirBase }: Reading): LineRecord {
+export function readRecord (content: Uint8Array, { type, fhirBase }: LineDefaults): LineRecord {
   const body = parseBody(content)
   if (!isElement(body)) throw new Failure('BAD_REQUEST', { message: 'Each line must be one JSON object.' })
   const own = body.resourceType === undefined ? type : parseType(body.resourceType)
@@ -81,7 +81,7 @@ export function buildNewContent (
   return { resource: buildResource(mapping, fields), fields }
 }
 
-/** What the client of a new record should know of it, as after a single create; nothing for a line of FHIR. */
+/** The warnings for the client of a new record, as after a single create; none for a line of FHIR. */
 export function createWarnings (
   { mapping }: Pick<LineRecord, 'mapping'>,
   fields: FhirElement,

@@ -9,7 +9,7 @@ import type { ImportContext } from './import-context.js'
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** What a line refers to. */
+/** The records that a line refers to. */
 interface Referred {
   /** Every record, as `Type/id`. */
   readonly records: ReadonlySet<string>
@@ -20,7 +20,7 @@ interface Referred {
 }
 
 /**
- * What a new resource refers to.
+ * The records that a new resource refers to.
  * @throws {Failure} VALIDATION_ERROR for a reference that leads to no record
  */
 export function findReferredRecords (

@@ -16,14 +16,14 @@ export interface Result {
   readonly message?: string
   /** The first field at fault, as the form of the line names it. */
   readonly field?: string
-  /** What a single write would have in `meta.warnings`; of many, the first ones. */
+  /** The `meta.warnings` of a single write; of many, the first ones. */
   readonly warnings?: readonly Issue[]
 }
 
 /** Maximum number of fields at fault in a message, and of warnings; a line may have thousands. */
 const maxReported = 5
 
-/** The warnings of a result, of which there are none where nothing is to be said. */
+/** The warnings of a result; absent if there are none. */
 export function toResultWarnings (warnings: readonly Issue[]): Pick<Result, 'warnings'> {
   if (warnings.length === 0) return {}
   const [first, others] = [warnings.slice(0, maxReported), warnings.length - maxReported]
@@ -73,7 +73,7 @@ export class Sealer {
 
   /**
    * @param fileKey the key that encrypts the job's files, in base64
-   * @param use what is encrypted, which gets a key of its own
+   * @param use the kind of encrypted content; each has a key of its own
    */
   constructor (fileKey: string, use: string) {
     this.#key = createSecretKey(createHmac('sha256', Buffer.from(fileKey, 'base64')).update(use).digest())

@@ -81,7 +81,7 @@ function send (reply: FastifyReply, { id }: Job, lines: () => Readable): Fastify
 
 interface StateRow extends ResultRow { readonly state: number }
 
-/** One result per line of the input that is not blank, as far as the number of lines is known. */
+/** One result per line of the input that is not blank; lines that were not read yet are pending. */
 async function * streamResults (job: Job, path: string): AsyncGenerator<Buffer> {
   const read = yield * streamIndexedResults(job, path)
   const total = getImportCheckpoint(job).input?.lines ?? 0

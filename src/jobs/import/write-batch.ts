@@ -165,7 +165,7 @@ async function write (
       return await context.store.write(entries.map(({ record }) => record))
     })
     if ('refused' in outcome) {
-      // What is found is prepared again, in a later batch.
+      // Records that are found are prepared again, in a later batch.
       return note([...(await buildRejectedOutcomes(context, entries, outcome.refused)).values()])
     }
     pace.recordSuccess(entries.length)

@@ -48,7 +48,7 @@ export class WriteBuffer {
   /** Changes so many rows, all or none of them; the next {@link commit} writes them to disk. */
   change<T> (rows: number, work: () => T): T {
     if (!this.#db.inTransaction) {
-      // After some errors SQLite rolls back the earlier changes by itself.
+      // After some errors SQLite itself rolls back the earlier changes.
       this.#notify(false)
       this.#begin.run()
     }

@@ -55,8 +55,8 @@ const owner = Type.Object({
 }, strict)
 
 /**
- * The caller who started a job, as of that request. It alone determines the datastore and the tenant tag. The monthly
- * quota is checked for each record as it is processed.
+ * The caller who started a job, at the time of that request. It alone determines the datastore and the tenant tag. The
+ * monthly quota is checked for each record when it is processed.
  */
 export type JobOwner = DeepReadonly<Static<typeof owner>>
 
@@ -115,8 +115,8 @@ const exportRequest = Type.Object({
   /** The URL of the request, for the manifest. */
   url: Type.String({ maxLength: 16_384 }),
   /**
-   * The size and mark of the job's file that holds the filters, the patients and the URL's query. If present, they are
-   * stored nowhere else.
+   * The size and checksum of the job's file that holds the filters, the patients and the URL's query. If present, they
+   * are stored nowhere else.
    */
   sealed: Type.Optional(Type.Object({ bytes: count, mark: word }, strict))
 }, strict)

@@ -1,7 +1,7 @@
 import type { ClaimedJob, Job, JobChange, JobDraft, JobPage, JobScope, Lease, Worker } from './job.js'
 
 /** The result of saving a change: continue, the client cancelled the job, or another worker has it. */
-export const saveResults = ['going on', 'cancelled', 'lost'] as const
+export const saveResults = ['ok', 'cancelled', 'lost'] as const
 export type SaveResult = typeof saveResults[number]
 
 /** The maximum size of {@link Job.checkpoint}, in characters of JSON. */

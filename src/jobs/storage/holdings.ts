@@ -47,9 +47,9 @@ class Tally {
 }
 
 /**
- * The disk usage of each organization's files in a spool, separately for live and test, whatever the state of their
- * jobs. It is read from the disk, so that it includes uploads without a job yet, databases, and files of other gateways
- * in the same directory.
+ * The disk usage of each organization's files in a spool, separately for live and test, of jobs in any state. It is
+ * read from the disk, so that it includes uploads without a job yet, databases, and files of other gateways in the same
+ * directory.
  */
 export class DiskQuota {
   readonly #directory: string

@@ -1,11 +1,11 @@
 /**
- * AssemblyScript, compiled by `npm run outline` into `compiled.ts`. It looks for a text in JSON, sixteen bytes at a
- * time. JSON that escapes a slash may hide what is looked for, and is declined.
+ * AssemblyScript, compiled by `npm run outline` into `compiled.ts`. It searches JSON for a text, sixteen bytes at a
+ * time. JSON that escapes a slash may hide the text, and is declined.
  */
 
 import { backslash, quote } from '../nodes/tokens.as'
 
-/** Where the caller writes what is looked for, what to put in its place or the name of a member, and the JSON. */
+/** Where the caller writes the sought text, its replacement or the name of a member, and the JSON. */
 const sought: usize = 0
 const other: usize = 512
 const start: usize = 1024
@@ -27,7 +27,7 @@ export function open (length: usize, lengthOfSought: usize, lengthOfOther: usize
 }
 
 /**
- * Whether a member whose name is the other text has a value that begins with what is sought.
+ * Whether a member whose name is the other text has a value that begins with the sought text.
  * @returns 1 also where a slash is escaped, else 0
  */
 export function hasMember (): i32 {
@@ -38,9 +38,9 @@ export function hasMember (): i32 {
 }
 
 /**
- * Writes JSON with the other text in place of what is sought.
+ * Writes the JSON with the other text in place of the sought one.
  * @param output where there is room for all of it
- * @returns how long it is; -1 where a slash is escaped, or there is no room
+ * @returns the length of the output; -1 where a slash is escaped, or there is no room
  */
 export function replace (output: usize, limit: usize): i32 {
   let from = start
@@ -57,7 +57,7 @@ export function replace (output: usize, limit: usize): i32 {
   }
 }
 
-/** Where what is sought is next; the end if it is nowhere. */
+/** The next position of the sought text; the end if there is none. */
 function find (from: usize): usize {
   const first = i8x16.splat(load<u8>(sought))
   const last = i8x16.splat(load<u8>(sought + soughtLength - 1))
@@ -83,7 +83,7 @@ function find (from: usize): usize {
   return end
 }
 
-/** Whether what is at a place is the beginning of a member's value. */
+/** Whether the text at a position is the beginning of a member's value. */
 function isValueOf (at: usize): bool {
   if (load<u8>(at - 1) !== quote) return false
   const behind = spaceBefore(at - 1)

@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { compileScript, printCompiled } from '../nodes/compile.js'
 
-/** @returns the code in base64, of the source as it is or after a change @throws {Error} with what the compiler says */
+/** @returns the code of the source, which `change` may alter, in base64 @throws {Error} with the compiler's message */
 export const compileBytes = change => compileScript(join(import.meta.dirname, 'bytes.as.ts'), change)
 
 if (process.argv[1] === import.meta.filename) {

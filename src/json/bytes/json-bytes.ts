@@ -15,11 +15,11 @@ const textStart = 1_024
 const maxSoughtBytes = 512
 /** The compiled code reads so far behind the JSON: sixteen bytes, as far away as the text that it looks for is long. */
 const paddingBytes = maxSoughtBytes + 32
-/** Room for another text that is longer, as often as it is likely; for more of it there is no result. */
+/** Room for a replacement that is longer, for a probable number of replacements; beyond that there is no result. */
 const estimateOutputBytes = (length: number): number => length + (length >> 2) + 1_024
 
-/** What the compiled code is given, and how many bytes it may write. */
-interface Opened { readonly json: Buffer, readonly sought: Buffer, readonly other: Buffer, readonly capacity?: number }
+/** The input of the compiled code, and the maximum number of bytes that it may write. */
+interface Input { readonly json: Buffer, readonly sought: Buffer, readonly other: Buffer, readonly capacity?: number }
 
 /** For tests: other code, or a Node.js without WebAssembly. */
 interface JsonBytesOptions {
@@ -56,7 +56,7 @@ export class JsonBytes {
     return length < 0 ? undefined : this.#code.memory.subarray(output, output + length)
   }
 
-  #open ({ json, sought, other, capacity = 0 }: Opened): Exports | undefined {
+  #open ({ json, sought, other, capacity = 0 }: Input): Exports | undefined {
     if (Math.max(sought.length, other.length) > maxSoughtBytes) return undefined
     const exports = this.#code.open(textStart + json.length + paddingBytes + capacity)
     if (exports === undefined) return undefined

@@ -7,8 +7,8 @@ const tokens = join(import.meta.dirname, 'tokens.as.ts')
 
 /**
  * Compiles a file that may import `tokens.as.ts`.
- * @param change what is made of each source before it is compiled
- * @returns the code in base64 @throws {Error} with what the compiler says
+ * @param change alters each source before it is compiled
+ * @returns the code in base64 @throws {Error} with the compiler's message
  */
 export async function compileScript (file, change = source => source) {
   const memory = ['--initialMemory', '4', '--maximumMemory', '320']

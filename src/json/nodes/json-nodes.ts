@@ -18,7 +18,7 @@ const bytesPerCharacter = 3
 /** Room for the values, sixteen bytes for each: in a page of records there is one for some nine characters. */
 const estimateNodeBytes = (length: number): number => 4_096 + length * 3
 const maxNameBytes = 64
-/** Room to write, as it is first and as it is at most between two texts. */
+/** The size of the output, at first and at most between two texts. */
 const outputBytes = 65_536
 const maxOutputBytes = 1_048_576
 
@@ -143,7 +143,7 @@ export class JsonNodes {
     return found
   }
 
-  /** What stands at a path of single elements; 0 if there is nothing. */
+  /** The node at a path of single elements; 0 if there is none. */
   findAt (holder: JsonNode, path: readonly number[]): JsonNode {
     let here = holder
     for (const name of path) {
@@ -213,7 +213,7 @@ export class JsonNodes {
     return this.#bytes.toString('latin1', this.#nodes[node * 4 + 1], this.#nodes[node * 4 + 2])
   }
 
-  /** What {@link parseStored} makes of a value. */
+  /** The value of a node, as {@link parseStored} returns it. */
   getValue (node: JsonNode): unknown {
     if (this.#values.has(node)) return this.#values.get(node)
     const value = parseStored(this.#bytes.toString('utf8', this.#nodes[node * 4 + 1], this.#nodes[node * 4 + 2]))
@@ -246,7 +246,7 @@ export class JsonNodes {
     else this.#copy(this.#nodes[node * 4 + 1]!, this.#nodes[node * 4 + 2]!)
   }
 
-  /** Writes what is between the quotation marks of a text. */
+  /** Writes the content of a text between its quotation marks. */
   copyInside (node: JsonNode): void {
     if (this.isEscaped(node)) this.writeText(printJson(this.getValue(node)).slice(1, -1))
     else this.#copy(this.#nodes[node * 4 + 1]! + 1, this.#nodes[node * 4 + 2]! - 1)

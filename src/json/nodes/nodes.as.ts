@@ -14,14 +14,14 @@ const namesStart: usize = table + (8 << placeBits)
 /** Where the text begins; the caller writes it there. */
 export const textStart: usize = 65536
 const deepest: i32 = 100
-/** What is set in a value's first number if it is a text with a backslash. */
+/** A flag in the first number of a value: it is a text with a backslash. */
 const escaped: u32 = 0x10000
 
 /** Of a hash that spreads names over the table. */
 const multiplier: u64 = <u64>0x9e3779b9 << 32 | 0x7f4a7c15
 
 let names: usize = namesStart
-/** What is read next; 0 behind what is no JSON. */
+/** The next position to read; 0 after invalid JSON. */
 let at: usize = 0
 /** The values are written behind the text and its zeros: up to here, and no further than the limit. */
 let end: usize = 0

@@ -1,6 +1,6 @@
 /** AssemblyScript: what JSON consists of, read as strictly as JSON.parse reads it. */
 
-/** The brackets that close what is open are written below the text, one byte each; the caller writes the text there. */
+/** The expected closing brackets are written below the text, one byte each; the caller writes the text there. */
 export const maxDepth: usize = 512
 
 export const quote: u8 = 0x22
@@ -18,7 +18,7 @@ export const closeObject: u8 = 0x7d
 
 // What follows takes where something begins, and returns where it ends: 0 for anything else.
 
-/** Any value, whatever is in it. */
+/** Any value, with any content. */
 export function skipValue (from: usize): usize {
   let here = from
   let depth: usize = 0

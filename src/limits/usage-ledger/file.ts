@@ -171,7 +171,7 @@ interface HourRange { readonly from: string, readonly to: string }
 interface LedgerTotals { readonly ledgerId: string, readonly lines: readonly UsageLine[] }
 
 /**
- * What a ledger counted in a range of hours, in the order of hours. Memory is bounded by the lines of that range. The
+ * The counts of a ledger in a range of hours, in the order of hours. Memory is bounded by the lines of that range. The
  * gateway may be running.
  */
 export function readLedgerTotals (file: string, { from, to }: HourRange): LedgerTotals {

@@ -10,7 +10,7 @@ export interface QuotaReservation {
   readonly refund: () => void
 }
 
-interface Held { own: number, others: number }
+interface PoolCounts { own: number, others: number }
 
 /** `ledger` provides the counts of pools that are not cached; `size` is the maximum number of pools in the cache. */
 interface MonthCountsOptions { readonly ledger: Pick<UsageLedger, 'getMonthCount'>, readonly size?: number }
@@ -21,7 +21,7 @@ interface MonthCountsOptions { readonly ledger: Pick<UsageLedger, 'getMonthCount
  */
 export class MonthlyUsage {
   readonly #ledger: MonthCountsOptions['ledger']
-  readonly #cache: LRUCache<string, Held>
+  readonly #cache: LRUCache<string, PoolCounts>
 
   constructor ({ ledger, size = 10_000 }: MonthCountsOptions) {
     this.#ledger = ledger
@@ -68,7 +68,7 @@ export class MonthlyUsage {
     held.others = Math.max(held.others, used - held.own)
   }
 
-  #find (pool: QuotaScope, month: string): Held {
+  #find (pool: QuotaScope, month: string): PoolCounts {
     const name = nameOf(pool, month)
     const held = this.#cache.get(name) ?? { ...this.#ledger.getMonthCount(pool, month) }
     this.#cache.set(name, held)

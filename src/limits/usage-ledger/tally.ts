@@ -3,7 +3,7 @@ import type { QuotaScope, UsageEvent, UsageLine } from '../usage.js'
 
 /** Counts requests of the same hour and {@link UsageEvent}, in bounded memory. */
 export class UsageCounter {
-  readonly #lines = new Map<string, Counted>()
+  readonly #lines = new Map<string, TallyLine>()
   readonly #max: number
   #lost = 0
 
@@ -43,7 +43,7 @@ export class UsageCounter {
     return taken.map(([, line]) => line)
   }
 
-  #begin (name: string, line: Counted): void {
+  #begin (name: string, line: TallyLine): void {
     if (this.#lines.size < this.#max) this.#lines.set(name, line)
     else this.#lost++
   }
@@ -70,7 +70,7 @@ function * take<T> (items: Iterable<T>, max: number): Generator<T> {
   }
 }
 
-interface Counted extends Omit<UsageLine, 'count' | 'lastAt'> { count: number, lastAt: string }
+interface TallyLine extends Omit<UsageLine, 'count' | 'lastAt'> { count: number, lastAt: string }
 
 /** The hour of a time. Both are ISO 8601 in UTC. */
 export function toHour (at: string): string {

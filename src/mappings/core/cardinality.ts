@@ -70,7 +70,7 @@ export function list<T, const O extends ListOptions> (codec: Codec<T>, path: str
   }
 }
 
-/** A field that shows the first item of a list that it can show; the others are kept. */
+/** A field that shows the first item of a list that it can show; the other items remain unchanged. */
 export function first<T, const O extends ElementOptions> (codec: Codec<T>, path: string, options: O): Element<T, O> {
   const sibling = toSiblingPath(path)
   const find = createFinder(path)
@@ -104,7 +104,7 @@ export function first<T, const O extends ElementOptions> (codec: Codec<T>, path:
       const item = put(codec, value, items[index])
       if (item === items[index]) return holder
       const changed = item === undefined ? [] : [item]
-      // What stands next to a primitive tells of the old one.
+      // The extensions next to a primitive describe the old value.
       const origins = items.map((_, origin) => origin === index && !isElement(item) ? undefined : origin)
       return withList(holder, { path, sibling }, {
         items: items.toSpliced(index, 1, ...changed),

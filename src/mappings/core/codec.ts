@@ -7,9 +7,9 @@ import type { FilterKind, Schema } from './schema.js'
 import { canonicalJson } from './canonical-json.js'
 
 /**
- * A datatype: how one simple value is represented in FHIR, at whatever path. A codec with `revises` edits what was
- * there, so that parts that the simple form does not show stay; any other replaces the whole value, which then means
- * something else.
+ * A datatype: how one simple value is represented in FHIR, at any path. A codec with `revises` edits what was there, so
+ * that parts that the simple form does not show stay; any other replaces the whole value, which then means something
+ * else.
  */
 export interface Codec<T> {
   readonly schema: Schema
@@ -30,7 +30,7 @@ export interface Codec<T> {
   withoutDerived? (value: T, stored: unknown): T
   /** The same with what a filter finds the value by, for the elements at which a filter looks. */
   readonly searched?: Codec<T>
-  /** What stays in the place when the value is removed; nothing when absent. */
+  /** The rest that remains when the value is removed; nothing when absent. */
   withoutValue? (before: unknown): unknown
 }
 
@@ -68,10 +68,10 @@ export interface ReorderedList {
 }
 
 /**
- * Puts values in place of the items that the simple form shows. An item that it cannot show stays where it is; an item
- * that is still wanted is kept as it was, hidden parts and all; a revised one keeps its hidden parts when it is the
- * same thing as the one it replaces, or stands in its place in a list of the same length and order. A JSON Patch says
- * which item is which.
+ * Puts values in place of the items that the simple form shows. An item that it cannot show stays where it is; an
+ * unchanged item remains stored with its hidden parts; a revised one retains its hidden parts when it is the same thing
+ * as the one it replaces, or has its position in a list of the same length and order. A JSON Patch states which item is
+ * which.
  */
 export function putList<T> (codec: Codec<T>, values: readonly T[], before: readonly unknown[]): ReorderedList {
   if (before.length === 0) {
@@ -103,7 +103,7 @@ export function putList<T> (codec: Codec<T>, values: readonly T[], before: reado
 
 type Sources = ReturnType<typeof findEqual>
 
-/** For each value the item that it stands for: its source, the one that a JSON Patch names, or the one in its place. */
+/** For each value the item that it represents: its source, the one that a JSON Patch names, or the one in its place. */
 function findReplacedItems (
   sources: Sources,
   { named, shown }: { readonly named: ReturnType<typeof findOrigins>, readonly shown: readonly unknown[] }
@@ -145,7 +145,7 @@ function findPatchSources<T> (
 const isOther = ({ identify }: Codec<any>, value: unknown, item: unknown): boolean =>
   areDifferent(identify?.(value) ?? [], identify?.(item) ?? [])
 
-/** What the copy of an item hides: all that the item does but its ids, each of which is there once in a record. */
+/** The hidden content of the copy of an item: all of the item's except its ids, which are unique in a record. */
 const copyWithoutIds = (before: readonly unknown[], origin: ItemOrigin | undefined): unknown =>
   origin?.how === 'copied' ? withoutIds(before[origin.index]) : undefined
 

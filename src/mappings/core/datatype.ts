@@ -4,9 +4,9 @@ import { noParameter } from './filter.js'
 import { first, list, one, type ListOptions } from './cardinality.js'
 
 /**
- * A datatype as mappings write it: `concept('code', { required: true })` for the one value at a path,
- * `concept.list(…)` for a list, `concept.first(…)` where only the first is shown. A field has one shape in responses,
- * whatever is stored.
+ * A datatype as mappings write it: `concept('code', { required: true })` for the one value at a path, `concept.list(…)`
+ * for a list, `concept.first(…)` where only the first is shown. A field has one shape in responses, for all stored
+ * values.
  */
 export interface Datatype<T> {
   <const O extends ElementOptions = object> (path: string, options?: O): Element<T, O>

@@ -2,7 +2,7 @@ import { ExactNumber } from '../../json/json.js'
 import type { FhirElement } from '../fhir.js'
 import type { FilterKind, Schema } from './schema.js'
 
-/** What a default may depend on next to the fields: the request that creates the record. */
+/** The inputs of a default besides the fields: the request that creates the record. */
 export interface CreateContext {
   /** The time of the request, an instant. */
   readonly now: string
@@ -12,14 +12,14 @@ export interface CreateContext {
   readonly newUrl: () => string
 }
 
-/** What a default may depend on: the request and the other fields that were sent. */
+/** The inputs of a default: the request and the other fields that were sent. */
 export interface DefaultContext extends CreateContext { readonly simple: Readonly<Record<string, unknown>> }
 
-/** What a mapping says about a field besides its datatype and path. */
+/** The options of a field besides its datatype and path. */
 export interface ElementOptions {
   /**
-   * What a resource must have: sent on create unless there is a default, never removed. Any field of a `choice`
-   * satisfies its group.
+   * The field is required: sent on create unless there is a default, never removed. Any field of a `choice` satisfies
+   * its group.
    */
   readonly required?: boolean
   /** Shown, never accepted. */
@@ -30,7 +30,7 @@ export interface ElementOptions {
   readonly filter?: string
   /** The filter's name where it is not the field's. */
   readonly filterName?: string
-  /** Inside a structure: whether a filter of the resource looks at this element. */
+  /** Inside a structure: whether a filter of the resource searches this element. */
   readonly searched?: boolean
   /** The R4 choice element (`value` for `value[x]`) of which at most one may be sent and is stored. */
   readonly choice?: string

@@ -8,7 +8,7 @@ export interface Filter {
   readonly types?: readonly string[]
   /** For canonicals: the type of the records whose id may be sent in place of their `url`. */
   readonly canonicalOf?: string
-  /** What precedes every value in the datastore: `system|`, and whatever else the simple form leaves out. */
+  /** The prefix of every value in the datastore: `system|`, and other parts that the simple form leaves out. */
   readonly prefix?: string
   /** All codes that are possible; absent if others may be stored. */
   readonly codes?: readonly string[]
@@ -16,13 +16,13 @@ export interface Filter {
   readonly aliases?: Readonly<Record<string, unknown>>
   /** Whether the element is a CodeableConcept, so that `<filter>:text` finds by words. */
   readonly hasText?: boolean
-  /** Whether the words of a value may stand in several elements, in any order, as those of a person's name do. */
+  /** Whether the words of a value may be in several elements, in any order, as those of a person's name. */
   readonly byWords?: true
-  /** The elements that the gateway itself looks at, where R4 has no search parameter and `param` is `noParameter`. */
+  /** The elements that the gateway itself searches, where R4 has no search parameter and `param` is `noParameter`. */
   readonly paths?: readonly string[]
 }
 
-/** In place of a search parameter that R4 does not have: the gateway looks at the records itself. */
+/** In place of a search parameter that R4 does not have: the gateway searches the records itself. */
 export const noParameter = ''
 
 /**

@@ -1,6 +1,6 @@
 /**
- * What a change took away that its client could not see: the client is warned of it, since nothing else shows that it
- * is gone.
+ * Content that a change removed and its client could not see: the client gets a warning, since nothing else shows that
+ * it is gone.
  */
 import { maxIssues, fieldIssue, type Issue } from '../../envelope/failures.js'
 import type { FhirElement } from '../fhir.js'

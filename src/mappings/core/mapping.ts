@@ -17,13 +17,13 @@ import { printJson } from '../../json/json.js'
 import { canPrint, copyNode, encodeMemberPrefix, createMemberPrinter } from './print.js'
 import { createReader } from './structure.js'
 
-/** What a resource file declares. */
+/** The declaration in a resource file. */
 interface Declaration<E extends Elements> {
   /** The resource's name in the URL: `/v1/<path>`. */
   readonly path: string
   /** The name of the create operation in OpenAPI. */
   readonly operation: string
-  /** What the resource is, in one sentence. */
+  /** The description of the resource, in one sentence. */
   readonly about: string
   readonly fields: E
   /** Filters besides those that stand with a field of the same name. */
@@ -36,12 +36,12 @@ interface Declaration<E extends Elements> {
 }
 
 /**
- * What was sent in other fields. `emptied` stands for a field of which nothing is left: null in a change, absent in a
- * new record.
+ * Derives the value of a field from other sent fields. `emptied` is the value of a field of which nothing is left: null
+ * in a change, absent in a new record.
  */
-export type InputNormalizer = (sent: Sent, emptied: null | undefined) => Sent
+export type InputNormalizer = (sent: SentFields, emptied: null | undefined) => SentFields
 
-type Sent = Readonly<Record<string, unknown>>
+type SentFields = Readonly<Record<string, unknown>>
 
 /** The fields that every resource has and no client writes. */
 interface Identity {
@@ -72,9 +72,11 @@ export interface Mapping<E extends Elements = Elements> extends Omit<Declaration
    * each. Absent if reading the record is no slower.
    */
   readonly print?: (nodes: JsonNodes, record: JsonNode) => void
-  /** What was sent with each field under its own name; where both names were sent, the alias stays and is no field. */
+  /**
+   * The sent values with each field under its own name; where both names were sent, the alias stays and is no field.
+   */
   resolveAliases(sent: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>>
-  /** What was sent on create, each field under its own name, with the defaults filled in. */
+  /** The sent values of a create, each field under its own name, with the defaults filled in. */
   withDefaults(sent: Readonly<Record<string, unknown>>, createContext: CreateContext): Readonly<Record<string, unknown>>
   /** A new resource from a complete simple form. */
   toFhir(simple: Readonly<Record<string, unknown>>): FhirResource

@@ -74,7 +74,7 @@ function getFreeItems (shown: readonly unknown[], sources: Sources): Lists['free
   return new Map(shown.flatMap((item, index) => item === undefined || taken.has(index) ? [] : [[index, item]]))
 }
 
-/** The most items that are compared for one trait; a trait of more items hardly tells them apart anyway. */
+/** The maximum number of items that are compared by one trait; a trait of more items hardly distinguishes them. */
 const maxCompared = 20
 
 /** Gives each value that is left the free item with which it has most traits in common, the first of several. */
@@ -104,9 +104,10 @@ function findMostFrequent (numbers: readonly number[]): number | undefined {
 }
 
 /**
- * What was sent, with each text, number and boolean chosen by what is shown in its place: of an object the member of
- * that name, of a list the item that is the same, or else has most members in common.
- * @param choose gives what stands in the place; `shown` is undefined where nothing is shown
+ * The sent value, with each text, number and boolean chosen by `choose`, which also receives the shown value at the
+ * same position: in an object the member of the same name, in a list the same item, or else the one with most members
+ * in common.
+ * @param choose returns the value for the position; `shown` is undefined where nothing is shown
  */
 export function mapWithShown (
   sent: unknown,
@@ -121,12 +122,12 @@ export function mapWithShown (
   return Object.fromEntries(Object.entries(sent).map(([name, item]) => [name, mapWithShown(item, shown[name], choose)]))
 }
 
-/** For each item that was sent the place of the one that it is, whatever the precision of its numbers. */
+/** For each sent item the position of the equal stored one; the precision of its numbers does not matter. */
 function findShownPositions (sent: readonly unknown[], shown: readonly unknown[]): Sources {
   return findMatching({ values: sent, shown }, findEqual(toPlainNumbers(sent), toPlainNumbers(shown)), toMemberTexts)
 }
 
-/** What a number of some precision is does not tell one item from another. */
+/** A number with a precision does not distinguish items. */
 function toMemberTexts (item: unknown): readonly string[] {
   if (!isElement(item)) return []
   return Object.entries(item)

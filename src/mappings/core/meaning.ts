@@ -1,4 +1,7 @@
-/** What no field shows of a record and may change the meaning of what is shown: its reader is warned of it. */
+/**
+ * Content of a record that no field shows and that may change the meaning of the shown content: the reader gets a
+ * warning of it.
+ */
 import { maxIssues, fieldIssue, type Issue } from '../../envelope/failures.js'
 import type { FhirElement } from '../fhir.js'
 import { getAt, isElement, itemsAt } from './path.js'
@@ -68,8 +71,8 @@ function listHiddenAddresses (record: FhirElement): readonly string[] {
 }
 
 /**
- * The first Dosage is shown alone, and of it the first dose and what a frequency is at least: 2 tablets in the morning
- * of one who takes another in the evening.
+ * Only the first Dosage is shown, and of it the first dose and the minimum of the frequency: 2 tablets in the morning
+ * of a patient who takes another in the evening.
  */
 function listHiddenDosageParts (record: FhirElement): readonly string[] {
   const name = dosageNames[String(record.resourceType)]

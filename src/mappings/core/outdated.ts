@@ -1,4 +1,4 @@
-/** What goes with an old value because it tells of that one alone. */
+/** Content that is removed with an old value because it describes only that value. */
 import type { FhirElement } from '../fhir.js'
 import { deepEqual, type Element, type ElementOptions } from './element.js'
 import { getAt, isElement, itemsAt, withAt, withMember } from './path.js'

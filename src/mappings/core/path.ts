@@ -1,7 +1,7 @@
 import { isJsonObject } from '../../json/json.js'
 import type { FhirElement } from '../fhir.js'
 
-/** What stands at a path of single elements, or undefined. */
+/** The value at a path of single elements; undefined if there is none. */
 export function getAt (holder: FhirElement, path: string): unknown {
   return path.includes('.') ? getAtNames(holder, splitPath(path)) : holder[path]
 }

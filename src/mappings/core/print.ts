@@ -9,14 +9,14 @@ import type { Elements } from './element.js'
 import { withAt } from './path.js'
 
 /**
- * Writes `prefix` and what is shown of a value, or nothing.
+ * Writes `prefix` and the shown form of a value, or nothing.
  * @returns whether anything is shown
  */
 export type Print = (nodes: JsonNodes, node: JsonNode, prefix: Uint8Array) => boolean
 
 type Read = (stored: any) => unknown
 
-// By the function that reads, so that whatever reads in another way does not write in the old one.
+// Keyed by the function that reads, so that an element that reads in another way does not print in the old way.
 const printers = new WeakMap<Read, Print>()
 
 /** The function that reads, which from now on has a way to write what it reads. */
@@ -104,7 +104,7 @@ export function createStructurePrinter (elements: Elements, alteredBy?: string):
     nodes.isObject(node) && (altering === undefined || nodes.find(node, altering) === 0) && print(nodes, node, prefix)
 }
 
-/** Writes a list of what is shown of the items of a list from one on; nothing if that is nothing. */
+/** Writes a list of the shown forms of a list's items, beginning at one of them; writes nothing if no item is shown. */
 export function printItems (
   nodes: JsonNodes,
   { list, from }: { readonly list: JsonNode; readonly from: JsonNode },

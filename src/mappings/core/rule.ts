@@ -4,15 +4,17 @@ import { isElement, itemsAt } from './path.js'
 /** An invariant on elements that the simple form shows, checked before the backend could; or advice. */
 export interface Rule {
   /**
-   * R4's own key, such as obs-6; of advice, who gives it. Absent: a rule of ours, such as that nothing ends before it
-   * starts.
+   * R4's own key, such as obs-6; for a warning, its source. Absent: a rule of the gateway, such as that nothing ends
+   * before it starts.
    */
   readonly key?: string
-  /** A record that breaks advice is stored, and who wrote it is told. Absent: the record is refused. */
+  /**
+   * 'warning': a record that breaks the rule is stored, and its author gets a warning. Absent: the record is rejected.
+   */
   readonly severity?: 'warning'
   /** The fields to correct, each named in an issue. */
   readonly fields: readonly string[]
-  /** What to do. */
+  /** The correction to make. */
   readonly message: string
   readonly holds: (resource: FhirElement) => boolean
 }

@@ -1,10 +1,10 @@
-/** What a JSON Schema validator finds, in words that a client can act on and that hold no value that was sent. */
+/** Converts the errors of a JSON Schema validator to messages that help a client and contain no sent value. */
 import type { ErrorObject } from 'ajv/dist/2020.js'
 import { formatSuggestion } from '../../envelope/nearest.js'
 import { toSafeName } from '../../envelope/query.js'
 import type { Schema } from './schema.js'
 
-/** What is wrong, where below the field, and which R4 issue type that is. */
+/** The message of an error, its path below the field, and its R4 issue type. */
 interface Explanation { readonly path: string, readonly message: string, readonly code: string }
 
 /**
@@ -26,8 +26,8 @@ export function toIssues (errors: readonly ErrorObject[]): Explanation[] {
 }
 
 /**
- * The errors that tell a client what to do; the validator reports those of each branch of a choice before the choice
- * itself.
+ * The errors that help a client to correct the request; the validator reports those of each branch of a choice before
+ * the choice itself.
  */
 function selectRelevantErrors (errors: readonly ErrorObject[]): ErrorObject[] {
   const relevant: ErrorObject[][] = []
@@ -41,7 +41,7 @@ function selectRelevantErrors (errors: readonly ErrorObject[]): ErrorObject[] {
   return relevant.flat()
 }
 
-/** Whether an error says something of a list or object that no error of what is in it says. */
+/** Whether an error states something about a list or object that no error about its content states. */
 const isOwnError = (error: ErrorObject): boolean =>
   isAboutNames(error) || ['maxItems', 'minItems', 'x-ordered'].includes(error.keyword)
 

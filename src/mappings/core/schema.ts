@@ -29,7 +29,7 @@ export interface Schema {
   readonly $defs?: Readonly<Record<string, Schema>>
   readonly readOnly?: boolean
   readonly examples?: readonly unknown[]
-  /** What to send, in words that follow "expected": the client's error message. */
+  /** The expected value, in words that follow "expected": the client's error message. */
   readonly 'x-expects'?: string
   /** The FHIR types that the id may name; a bare id means the first. */
   readonly 'x-references'?: readonly string[]
@@ -37,7 +37,7 @@ export interface Schema {
   readonly 'x-names'?: readonly string[]
   /** The member next to this one that takes the id of a record sent in place of its name. */
   readonly 'x-display-of'?: string
-  /** Other spellings accepted on input, and what each stands for. */
+  /** Other spellings accepted on input, with the value of each. */
   readonly 'x-aliases'?: Readonly<Record<string, unknown>>
   /** The form in which the value is read back, where more is accepted or shown than that. */
   readonly 'x-shown'?: Schema

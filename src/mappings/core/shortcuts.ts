@@ -6,14 +6,14 @@ import { getAt, isElement, itemsAt, withAt } from './path.js'
 
 type Fields = Readonly<Record<string, unknown>>
 
-interface Sent { readonly full: string, readonly changes: Fields }
+interface ShortcutOptions { readonly full: string, readonly changes: Fields }
 
 /**
  * The holder, in which a whole field is written already, with the shortcuts to it that were sent: where they show an
  * item of the list, it becomes the first, and where they show none, one is added. What contradicts the whole field is
  * left out.
  */
-export function withShortcuts (holder: FhirElement, fields: Elements, { full, changes }: Sent): FhirElement {
+export function withShortcuts (holder: FhirElement, fields: Elements, { full, changes }: ShortcutOptions): FhirElement {
   const sent = Object.entries(fields).filter(
     ([name, { options }]) => options.shortcutOf === full && (changes[name] ?? undefined) !== undefined
   )
@@ -40,9 +40,9 @@ export function withShortcuts (holder: FhirElement, fields: Elements, { full, ch
     )
 }
 
-interface Added { readonly item: unknown, readonly shortcuts: readonly Element[] }
+interface AddedItem { readonly item: unknown, readonly shortcuts: readonly Element[] }
 
-function withItemFirst (holder: FhirElement, path: string, { item, shortcuts }: Added): FhirElement {
+function withItemFirst (holder: FhirElement, path: string, { item, shortcuts }: AddedItem): FhirElement {
   const readFromItems = (element: Element, ...items: readonly unknown[]): unknown =>
     element.read(withAt({}, path, items))
   const concerned = shortcuts.filter(element => readFromItems(element, item) !== undefined)

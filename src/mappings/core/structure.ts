@@ -8,7 +8,7 @@ import { isElement, withMember } from './path.js'
 import { withPrinter, createStructurePrinter } from './print.js'
 import type { FilterKind, Schema } from './schema.js'
 
-/** What a structure says besides its elements. */
+/** The options of a structure besides its elements. */
 interface StructureOptions {
   readonly kind?: FilterKind
   /** More of JSON Schema: `dependentRequired`, `anyOf`, `x-ordered`. */
@@ -16,15 +16,15 @@ interface StructureOptions {
   readonly expects?: string
   /** The fields that together say which item of a list it is, where that is not what R4 requires. */
   readonly identity?: readonly string[]
-  /** Which stored items are of this structure; the others are not shown and are kept. */
+  /** Which stored items are of this structure; the others are not shown and remain unchanged. */
   readonly where?: (stored: FhirElement) => boolean
-  /** What a change of some parts removes, since it tells of the old ones alone. */
+  /** The parts that a change of other parts removes, since they describe only the old values. */
   readonly described?: readonly Description[]
   /** The parts that say what the whole means: with another one of them nothing of the old stays. */
   readonly meaning?: readonly string[]
   /**
-   * A member that no part shows and that makes the parts say something else: nothing is shown of an element that has
-   * it, and a change removes it.
+   * A member that no part shows and that changes the meaning of the parts: an element that has it is not shown, and a
+   * change removes it.
    */
   readonly alteredBy?: string
 }
@@ -76,7 +76,7 @@ function buildObjectSchema (elements: Elements): Schema {
 function createStructureCodec<E extends Elements> (elements: E, options: StructureOptions): Codec<InferFields<E>> {
   const entries = Object.entries(elements)
   const readInto = createReader(elements)
-  // Without a part that R4 requires, what is left would not be valid.
+  // Without a part that R4 requires, the rest would not be valid.
   const needsAny = entries.some(([, element]) => element.options.required)
   const { alteredBy } = options
   const read = (stored: unknown) => (isShown(stored) ? readInto(stored) : undefined)
@@ -132,7 +132,7 @@ function clearElement (element: Element, holder: FhirElement): FhirElement {
 export function createReader<E extends Elements> (
   elements: E
 ): (holder: FhirElement, others?: Record<string, unknown>) => InferFields<E> | undefined {
-  // Every record goes through this, so what the elements are is looked at once.
+  // Every record goes through this, so the elements are examined once.
   const readers = Object.entries(elements).map(([name, { read }]) => ({ name, read }))
   return (holder, shown) => {
     for (const { name, read } of readers) {

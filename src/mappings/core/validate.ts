@@ -28,8 +28,8 @@ export function checkCreate (mapping: Mapping, simple: SimpleForm): Issue[] {
 
 /**
  * Everything wrong with the fields of a change; null removes a field.
- * @param shown the simple form as it is: a value or list item that another system stored so may be sent back, though
- * no client may send it first
+ * @param shown the current simple form: a value or list item that another system stored so may be sent back, though no
+ * client may send it first
  */
 export function checkChange (mapping: Mapping, changes: SimpleForm, shown: SimpleForm = {}): Issue[] {
   // A name that is no field is wrong also where it should be removed.
@@ -74,7 +74,7 @@ export function checkRules (
     .flatMap(toRuleIssues)
 }
 
-/** What the writer of a valid resource should know about it all the same. */
+/** Warnings for the client that writes a valid resource. */
 export function listRuleWarnings (mapping: Mapping, resource: FhirElement): Issue[] {
   return [...mapping.rules, retainedNarrative]
     .filter(rule => rule.severity === 'warning' && !rule.holds(resource))
@@ -82,7 +82,7 @@ export function listRuleWarnings (mapping: Mapping, resource: FhirElement): Issu
 }
 
 /**
- * The narrative is content that no field shows, so no change may remove it; only who wrote it knows whether it is still
+ * The narrative is content that no field shows, so no change may remove it; only its author knows whether it is still
  * true.
  */
 const retainedNarrative: Rule = {
@@ -179,7 +179,7 @@ function checkValue (element: Element, { name, value, shown }: FieldChange): Iss
 }
 
 /**
- * What is wrong with a value that is not valid: everything, unless it is so large that to collect it all would take too
+ * The errors of an invalid value: all of them, unless the value is so large that to collect them all would take too
  * much.
  */
 function explainErrors (element: Element, value: unknown): ReturnType<typeof toIssues> {
@@ -204,7 +204,7 @@ function hasAtMost (limit: number, value: unknown): boolean {
 const withoutShownSpace = (sent: unknown, shown: unknown): unknown =>
   typeof sent === 'string' && sent === shown ? sent.trim() : sent
 
-/** The places of the items that are not already shown, each as often as it is. */
+/** The positions of the items that are not already shown; an item that is shown twice may be sent twice. */
 function findNewPositions (items: readonly unknown[], shown: readonly unknown[]): number[] {
   const left = new Map<string, number>()
   for (const text of shown.map(canonicalJson)) left.set(text, (left.get(text) ?? 0) + 1)

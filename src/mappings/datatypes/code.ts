@@ -5,7 +5,7 @@ import { isElement, itemsAt } from '../core/path.js'
 import { copyNode, withPrinter } from '../core/print.js'
 import type { CodingValue } from './concept.js'
 
-/** Spellings that clients in the field send; the contract accepts them wherever FHIR's own is in the set. */
+/** Spellings that clients in the field send; the contract accepts them where FHIR's own is in the set. */
 const otherSpellings: Readonly<Record<string, string>> = {
   'no-show': 'noshow',
   canceled: 'cancelled',
@@ -23,8 +23,8 @@ interface CodeOptions<Shown extends string> {
 }
 
 /**
- * An element of type `code` with a required binding: takes these codes, shows these and `shown`; any other is kept
- * unseen.
+ * An element of type `code` with a required binding: accepts these codes, shows these and `shown`; any other code stays
+ * stored but is not shown.
  */
 export function code<const C extends string, const Shown extends string = never> (
   codes: readonly C[],
@@ -61,7 +61,8 @@ function buildCodeSchema (codes: readonly string[], aliases: Readonly<Record<str
 }
 
 /**
- * A CodeableConcept bound to a set of one system, shown as the bare code. A code outside the set is kept unseen.
+ * A CodeableConcept bound to a set of one system, shown as the bare code. A code outside the set stays stored but is
+ * not shown.
  * @param displays each code with its display
  */
 export function conceptCode<const C extends string> (

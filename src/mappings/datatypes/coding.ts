@@ -6,7 +6,7 @@ import { text } from './primitives.js'
 /** A coded thing where R4 has a Coding, or the words for it. */
 type CodingOrText = string | CodingValue
 
-/** A Coding with the manners of a concept: in, words or a coding; out, a string when it holds only its display. */
+/** A Coding that behaves like a concept: in, words or a coding; out, a string when it holds only its display. */
 export function codingOf (known: KnownCodes = {}): Datatype<CodingOrText> {
   const codes = Object.keys(known)
   const accept = (value: CodingOrText): CodingOrText => {

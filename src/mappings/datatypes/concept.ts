@@ -30,8 +30,8 @@ export type ConceptValue = string | ConceptObject
 type ConceptObject = CodingValue & { readonly text?: string, readonly codings?: CodingValue[] }
 
 /**
- * The system of the coding that stands for plain text where a filter looks: FHIR's token parameters look at codings
- * alone. The simple form shows the text in its place.
+ * The system of the coding that represents plain text where a filter searches: FHIR's token parameters search only
+ * codings. The simple form shows the text in its place.
  */
 export const textSystem = 'urn:clinigate:text'
 
@@ -83,7 +83,7 @@ export const coding: Datatype<CodingValue> = datatype<CodingValue>({
   searched: { ...plainCoding, write: (value, before) => codingCodec.write(withTextCode(value), before) }
 })
 
-/** A coding without the code that stands for its display. */
+/** A coding without the code that represents its display. */
 function withoutTextCode (value: CodingValue): CodingValue {
   const { system, code, display } = value
   const isText = system === textSystem && display !== undefined && code === toTextCode(display)
@@ -96,7 +96,7 @@ function withTextCode (value: CodingValue): CodingValue {
   return code === '' ? value : { system: textSystem, code, ...value }
 }
 
-/** Words that stand for a coding, for the sets whose codes clients send bare: `laboratory`. */
+/** Words that represent a coding, for the sets whose codes clients send bare: `laboratory`. */
 export type KnownCodes = Readonly<Record<string, CodingValue>>
 
 /** Codings of one system by their codes. */
@@ -149,7 +149,7 @@ const shownConcept = withPrinter(readConcept, printConcept)
 /**
  * A CodeableConcept: in, text or a coding; out, a string when it holds only text, else its first coding with the text,
  * which is the display where there is no other. What the simple form does not show of it stays as long as one of its
- * codes does, or its only text: next to others it would tell of something else.
+ * codes does, or its only text: next to others it would describe something else.
  */
 export function conceptOf (options: ConceptOptions = {}): Datatype<ConceptValue> {
   const { known = {}, max } = options
@@ -199,7 +199,7 @@ function withHead (value: Exclude<ConceptValue, string>): ConceptValue {
 function readConcept (stored: unknown): ConceptValue | undefined {
   if (!isElement(stored)) return undefined
   const plainText = text.codec.read(stored.text)
-  // What is read of a coding is a new object, so the first one becomes the concept.
+  // Each coding that is read is a new object, so the first one becomes the concept.
   let shown: { -readonly [name in keyof ConceptObject]: ConceptObject[name] } | undefined
   let others: CodingValue[] | undefined
   for (const item of listShownCodings(stored)) {
@@ -257,7 +257,7 @@ function writeConcept (value: ConceptValue, before: unknown): FhirElement {
 const hasSameCode = (item: CodingValue, old: FhirElement): boolean =>
   item.system === old.system && item.code === old.code && (item.code !== undefined || item.display === old.display)
 
-/** The codings of a stored concept without the one that stands for its text. */
+/** The codings of a stored concept without the one that represents its text. */
 function listShownCodings (concept: FhirElement): readonly unknown[] {
   const codings = toItems(concept.coding)
   if (!codings.some(isTextCoding)) return codings
@@ -285,7 +285,7 @@ function withTextCoding (concept: FhirElement): FhirElement {
     : { ...concept, coding: [...codings, ...codes.map(code => ({ system: textSystem, code }))] }
 }
 
-/** A value in which a client sent the coding of its text back, as it is shown. */
+/** A value without the coding that represents its text, which a client may have sent back as it was shown. */
 function withoutTextCoding (value: ConceptValue): ConceptValue {
   const isSent = typeof value !== 'string' && [value, ...value.codings ?? []].some(item => item.system === textSystem)
   return isSent ? readConcept(writeConcept(value, undefined))! : value

@@ -84,7 +84,7 @@ export const boolean = datatype<boolean>({
   write: value => value
 })
 
-/** A decimal whose text is kept: 1.10 comes back as 1.10. */
+/** A decimal that retains its text: 1.10 comes back as 1.10. */
 export const decimal = datatype<number>({
   schema: { type: 'number', 'x-expects': 'a number' },
   kind: 'number',

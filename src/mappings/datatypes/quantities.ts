@@ -1,4 +1,4 @@
-/** Quantities and what is made of them: http://hl7.org/fhir/R4/datatypes.html#quantity */
+/** Quantities and types that contain them: http://hl7.org/fhir/R4/datatypes.html#quantity */
 import { datatype, type Datatype } from '../core/datatype.js'
 import { record } from '../core/structure.js'
 import { code } from './code.js'
@@ -25,7 +25,7 @@ export const quantity = record(
 
 /**
  * A quantity without comparator (sqty-1), as Range and dose have it. One that another system stored with a comparator
- * is not shown: the number without it would say something else.
+ * is not shown: the number without it would have another meaning.
  */
 export const simpleQuantity = record(measured, {
   kind: 'quantity',
@@ -93,7 +93,7 @@ export const duration = {
   days: createDuration('d', 'days', { d: 1, wk: 7 })
 }
 
-/** Lengths stored in a larger unit are shown in this one; what is in none of them is kept unseen. */
+/** Lengths stored in a larger unit are shown in this one; a length in another unit stays stored but is not shown. */
 function createDuration (code: string, unit: string, factors: Readonly<Record<string, number>>): Datatype<number> {
   return datatype<number>({
     schema: { type: 'number', minimum: 0, 'x-expects': `a number of ${unit}` },

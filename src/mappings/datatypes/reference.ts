@@ -15,8 +15,8 @@ interface ReferenceOptions {
 
 /**
  * A reference to a resource of the store: the bare id for the first of the types, `Type/id` for the others. A bare id
- * that no record of the first type has is looked for among the others.
- * References of another kind (contained, logical, absolute) are kept unseen. A changed one is replaced whole.
+ * that no record of the first type has is looked for among the others. References of another kind (contained, logical,
+ * absolute) stay stored but are not shown. A changed reference is replaced entirely.
  */
 export function reference (to: string | readonly string[], options: ReferenceOptions = {}): Datatype<string> {
   const types = typeof to === 'string' ? [to] : to
@@ -57,8 +57,8 @@ function printReference (read: (stored: unknown) => string | undefined, show: (t
 }
 
 /**
- * The same, always shown as `Type/id`: for a list of people and things of many kinds, which a bare id would not tell
- * apart.
+ * The same, always shown as `Type/id`: for a list of people and things of many types, which a bare id would not
+ * distinguish.
  */
 export function typedReference (types: readonly string[]): Datatype<string> {
   const { codec } = reference(types)
@@ -93,7 +93,7 @@ export function canonical (type: string): Datatype<string> {
   })
 }
 
-/** What a URI may hold between the bars that FHIR puts into a canonical. */
+/** The characters of a URI between the bars that FHIR puts into a canonical. */
 const uriPart = '[^\\s\\u0000-\\u001F\\u007F"<>\\\\^`{|}]+'
 
 /** A reference to a resource of any type; a bare id means a Patient, and a record of another type if there is none. */
@@ -156,9 +156,7 @@ export const anyResourceReference: Datatype<string> = datatype<string>({
   write: value => ({ reference: value })
 })
 
-/**
- * Someone or something as `Type/id` of a record of these types; any other text is the name of one that has no record.
- */
+/** A person or thing as `Type/id` of a record of these types; any other text is the name of one that has no record. */
 export function referenceOrDisplay (types: readonly string[]): Datatype<string> {
   const isRecord = (value: string): boolean => parseLocalReference(value) === value && types.includes(value.split('/')[0]!)
   return datatype<string>({

@@ -5,7 +5,7 @@ import { backbone } from '../core/structure.js'
 
 const category = conceptOf({ max: 200 })
 
-/** What an insurer decided on an item, by kind of amount: submitted, eligible, copay, benefit. */
+/** An insurer's decision on an item, by kind of amount: submitted, eligible, copay, benefit. */
 export const adjudication = backbone({ category: category('category', { required: true }), amount: money('amount') })
 
 /** The sum of one kind of amount over all items. */

@@ -13,7 +13,7 @@ import { getNameId } from '../../json/nodes/json-nodes.js'
 import { positiveInteger, text } from '../datatypes/primitives.js'
 
 /**
- * What an object's JSON Schema says besides its properties so that at most one of these fields is sent: a choice
+ * The part of an object's JSON Schema, besides its properties, that allows at most one of these fields: a choice
  * element inside a structure.
  */
 export function atMostOne (...names: readonly string[]): Schema {
@@ -37,9 +37,9 @@ interface Variant {
 }
 
 /**
- * A choice element shown as one field, told apart by the form of its value: `deceased` is a boolean or a dateTime.
- * A form that no variant shows is kept until the field is set. `write` throws a Failure (VALIDATION_ERROR) for a value
- * of no form, which the schema refuses before.
+ * A choice element shown as one field; the form of its value determines the type: `deceased` is a boolean or a
+ * dateTime. A form that no variant shows stays stored until the field is set. `write` throws a Failure
+ * (VALIDATION_ERROR) for a value of no form, which the schema rejects before.
  */
 export function choice<T, const O extends ElementOptions = object> (
   base: string,
@@ -106,7 +106,7 @@ export const hasChoice = (...names: readonly string[]) => (value: unknown): bool
   typeof value === 'object' && value !== null && names.some(name => Object.hasOwn(value, name))
 
 interface ChoiceForms {
-  /** The choice element, and the field of the structure that shows it in whichever form is stored. */
+  /** The choice element, and the field of the structure that shows it in every stored form. */
   readonly base: string
   readonly field: string
   /** Other fields that belong to a value of one form, and that no other form is sent with. */

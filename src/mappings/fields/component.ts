@@ -20,7 +20,9 @@ const plainQuantity = datatype<number>({
   write: (value, before) => withPrimitive(isElement(before) && isPlain(before) ? before : {}, 'value', value)
 })
 
-/** Any other Quantity, such as one with a comparator, is shown whole: a bare number would say something else. */
+/**
+ * Any other Quantity, such as one with a comparator, is shown as an object: a bare number would have another meaning.
+ */
 const fullQuantity = datatype({
   ...quantity.codec,
   read: stored => (isPlain(stored) ? undefined : quantity.codec.read(stored))
@@ -28,7 +30,7 @@ const fullQuantity = datatype({
 
 const isPlain = (stored: unknown): stored is FhirElement => isElement(stored) && stored.comparator === undefined
 
-// Forms that are shown alike and never written: what is stored stays unchanged until it changes.
+// Forms that are shown like another one and never written: the stored value stays unchanged until the field changes.
 const never = (): boolean => false
 
 const value = choice<unknown>(
@@ -64,7 +66,7 @@ const unit: Element<string> = {
   }
 }
 
-/** What is said of one value, or of there being none: normal, not measured. */
+/** Descriptions of one value, or of its absence: normal, not measured. */
 const valueDescriptors = ['interpretation', 'dataAbsentReason']
 
 const parts = backbone(

@@ -6,7 +6,7 @@ import { datatype } from '../core/datatype.js'
 import type { Schema } from '../core/schema.js'
 import { backbone } from '../core/structure.js'
 
-/** What was found or is suspected: its code, its words, or a record of it, and what it is based on. */
+/** A confirmed or suspected finding: its code, its words, or a record of it, and its basis. */
 interface Finding {
   readonly code?: ConceptValue
   readonly text?: string

@@ -11,7 +11,7 @@ type Options = ElementOptions & { readonly max?: number }
 
 /**
  * The fields of a person's name. They show the official name, else the usual one, else the first that is not old, else
- * the first; other names are kept. `name.text` next to a changed part would be a lie, so it goes.
+ * the first; other names remain unchanged. `name.text` would be wrong next to a changed part, so it is removed.
  * http://hl7.org/fhir/R4/datatypes.html#HumanName
  */
 export const firstName = <const O extends Options = object>(options?: O) =>
@@ -38,7 +38,7 @@ export const contactLastName = (): Element<string> => onlyNamePart(text('family'
 
 const nameFields = [firstName(), lastName()]
 
-/** Of a person with one name, the name stands in either field: R4 requires neither. */
+/** The name of a person with one name is in either field: R4 requires neither. */
 export const nameRule: Rule = {
   fields: ['firstName', 'lastName'],
   message: 'firstName or lastName is required; send the one name of a person in either of them',

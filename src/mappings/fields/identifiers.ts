@@ -48,7 +48,7 @@ function hasCheckDigit (npi: string): boolean {
 /** The identifier system of the unique identifiers that DICOM gives: http://hl7.org/fhir/R4/imagingstudy.html#notes */
 export const dicomSystem = 'urn:dicom:uid'
 
-/** What FHIR has before a UID that is the value of an identifier. */
+/** The prefix of a UID that is the value of an identifier in FHIR. */
 export const oidPrefix = 'urn:oid:'
 
 /** A DICOM UID: numbers joined by dots, 64 characters at most. */

@@ -14,15 +14,15 @@ interface ItemChoice {
   readonly find: (item: FhirElement) => boolean
   /** The same for an object in a text; absent where that would be no faster. */
   readonly matchesNode?: (nodes: JsonNodes, item: JsonNode) => boolean
-  /** What a new item has besides the field. */
+  /** The other content of a new item. */
   readonly create?: FhirElement
   /** The item is more than the field: it goes only when nothing is left in it. */
   readonly isRetained?: boolean
 }
 
 /**
- * A field that lives inside one item of a list: an e-mail address among the telecoms. The other items are kept; the
- * item itself goes when the element that the field shows is gone from it, unless it `stays`.
+ * A field in one item of a list: an e-mail address among the telecoms. The other items remain unchanged; the item
+ * itself is removed when the element that the field shows is removed from it, unless `isRetained`.
  */
 export function inMatchingItem<T, O extends ElementOptions> (
   path: string,
@@ -77,8 +77,9 @@ const ids = getNameIds('system', 'use', 'value')
 const oldText = encodeText('old')
 
 /**
- * The value of the first ContactPoint or Identifier of a system that is in use. One that is not, by its modifier `use`,
- * is kept unseen: a number that is out of use is no phone, and a new one in its place would not be in use either.
+ * The value of the first ContactPoint or Identifier of a system that is in use. One that is out of use, by its modifier
+ * `use`, stays stored but is not shown: a number that is out of use is no phone, and a new one in its place would not
+ * be in use either.
  */
 export function inItemWithUse<T, O extends ElementOptions> (
   path: string,
@@ -117,8 +118,9 @@ type ListItemLens = (items: readonly unknown[]) => number
 export const firstItemLens: ListItemLens = items => items.length === 0 ? -1 : 0
 
 /**
- * A field that shows one item of a list as a codec does, whether that shows anything of it yet or not: a Dosage that so
- * far has only a text takes a dose. The other items are kept, and of this one what the codec keeps.
+ * A field that shows one item of a list as a codec does, even if the codec shows nothing of it yet: a Dosage that so
+ * far has only a text accepts a dose. The other items remain unchanged, and so do the parts of this one that the codec
+ * does not show.
  */
 export function listItemField<T, const O extends ElementOptions = object> (
   codec: Codec<T>,

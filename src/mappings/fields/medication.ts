@@ -36,7 +36,7 @@ export const medicationRule: Rule = {
   holds: resource => resource.medicationCodeableConcept !== undefined || resource.medicationReference !== undefined
 }
 
-/** A reason to take it says that it is taken as needed; it is kept as long as that is said. */
+/** A reason for taking it implies that it is taken as needed; the reason stays stored as long as `asNeeded` is true. */
 const withReason: Codec<boolean> = {
   ...boolean.codec,
   read: stored => (isElement(stored) ? true : undefined),
@@ -52,8 +52,8 @@ const asNeeded: Element<boolean> = {
 }
 
 /**
- * What says more of how often it is taken than the simple form shows: a code of the whole of it, such as BID, and the
- * upper ends of 3 to 4 times in 6 to 8 h.
+ * The parts of a timing that the simple form does not show: a code for the entire timing, such as BID, and the upper
+ * ends of 3 to 4 times in 6 to 8 h.
  */
 const restOfTiming = [
   'code',
@@ -63,9 +63,7 @@ const restOfTiming = [
   'repeat._periodMax'
 ].map(path => `timing.${path}`)
 
-/**
- * A part of how often it is taken. Next to another one, the rest would tell of the old, or of more than is meant now.
- */
+/** A part of the timing. Its change removes the parts that no field shows: they would describe the old timing. */
 const clearsRestOfTiming = <T>(part: Element<T>): Element<T> => clearsSiblings(restOfTiming, part)
 
 const instruction = backbone({
@@ -81,7 +79,8 @@ const instruction = backbone({
 })
 
 /**
- * The first of the Dosages at a path in numbers and codes: 500 mg by mouth, 3 times in 1 d. What else it says is kept.
+ * The first of the Dosages at a path in numbers and codes: 500 mg by mouth, 3 times in 1 d. Its other content is
+ * retained.
  */
 export const dosage = (path: string) =>
   listItemField(instruction.codec, { path, lens: firstItemLens }, {

@@ -14,7 +14,7 @@ function toDiv (words: string): string {
   return `<div xmlns="${namespace}">${words.replace(/\r\n?/g, '\n').replace(/[&<>\n]/g, character => escapes[character]!)}</div>`
 }
 
-/** Plain text where the div holds nothing else, otherwise the div as it is. */
+/** Plain text where the div holds nothing else, otherwise the div unchanged. */
 function toPlainText (div: string): string | undefined {
   const plain = plainDiv.exec(div.trim())?.[1]
   if (plain === undefined) return div.trim() || undefined

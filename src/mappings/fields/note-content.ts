@@ -23,7 +23,7 @@ const textSchema: Schema = {
 }
 const plainForm = new RegExp(textSchema.pattern!, 'u')
 
-/** Types of data that may happen to be readable and are no text for people all the same. */
+/** Types of data that may happen to be readable but are not text for people. */
 const forPrograms = /^(?:audio|font|image|model|video)\/|^application\/(?:octet-stream|pdf|zip|dicom|msword|vnd\.)/
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
@@ -45,7 +45,7 @@ function decodeText (stored: unknown): string | undefined {
 }
 
 /**
- * What stays next to a text that takes the place of another: its title, and its type unless that is for something else.
+ * The parts that remain next to a text that replaces another: its title, and its type unless that is for other data.
  */
 function retainSiblings (before: unknown): FhirElement {
   if (!isElement(before) || Object.keys(before).length === 0) return {}
@@ -116,7 +116,7 @@ const content = inMatchingItem('content', first, body('attachment', { required: 
 
 /**
  * The body of a DocumentReference: text, or any other Attachment. A title that stands next to the old text alone is
- * kept.
+ * retained.
  */
 export const noteContent: typeof content = {
   ...content,

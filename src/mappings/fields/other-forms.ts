@@ -5,7 +5,7 @@ import { text } from '../datatypes/primitives.js'
 import { atMostOne } from './choice.js'
 import type { InputNormalizer } from '../core/mapping.js'
 
-/** A structure that may also be sent as a text, which stands for one of its members. */
+/** A structure that may also be sent as a text, which represents one of its members. */
 export function orText<T extends object> ({ codec }: Datatype<T>, member: keyof T & string): Datatype<T> {
   const complete = (sent: T): T => typeof sent === 'string' ? { [member]: sent } as T : sent
   return datatype<T>({

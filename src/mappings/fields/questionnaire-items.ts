@@ -45,7 +45,7 @@ interface Answer {
   readonly items?: readonly ResponseItem[]
 }
 
-/** A question, or a group of questions, with what was answered. */
+/** A question with its answers, or a group of questions. */
 interface ResponseItem {
   readonly linkId: string
   readonly definition?: string
@@ -54,7 +54,7 @@ interface ResponseItem {
   readonly items?: readonly ResponseItem[]
 }
 
-/** A response may have no value where the questions below it were asked all the same. */
+/** An answer may have no value and still have items below it. */
 const isShown = (answer: FhirElement): boolean =>
   itemsAt(answer, 'item').length > 0 || Object.values<Element>(values).some(value => value.read(answer) !== undefined)
 

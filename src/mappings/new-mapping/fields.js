@@ -1,4 +1,4 @@
-/** From the elements of an R4 type to the declarations of fields, as far as a datatype of the core fits. */
+/** Converts the elements of an R4 type to declarations of fields, where a datatype fits. */
 import { listRequiredCodes, listElements, listSearchParameters, listTypes } from './definitions.js'
 
 const mapToFile = file => names => Object.fromEntries(names.map(name => [name, `../datatypes/${file}.js`]))
@@ -94,7 +94,7 @@ function withUniqueNames (fields) {
   )
 }
 
-/** Elements for which the kit has a field of their own on a resource. */
+/** Elements for which src/mappings/fields has a field of their own on a resource. */
 function buildOwnFields (type, element) {
   const { name, isMany, isRequired } = element
   const shape = `${name}: ${listTypes(element)[0]?.code}${isMany ? '[]' : ''}`
@@ -159,7 +159,7 @@ function buildField ({ text, imports, kind, targets, codes }, { name, choice, is
   }
 }
 
-/** Whom a record is about is its patient, whatever R4 calls the element. */
+/** The subject of a record is its patient; R4 has several names for the element. */
 function toFieldName (element, targets, isMany) {
   if (isMany) return `${element}Ids`
   return ['subject', 'patient'].includes(element) && targets.includes('Patient') ? 'patientId' : `${element}Id`

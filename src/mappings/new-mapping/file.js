@@ -12,12 +12,12 @@ export function toPath (type) {
 /** `related-persons` → `relatedPersons`. */
 export const toVariableName = path => path.replace(/-(\w)/g, (_, letter) => letter.toUpperCase())
 
-/** What R4 says a resource is, as a sentence. */
+/** R4's short definition of a resource, as a sentence. */
 const formatAbout = type =>
   `${resourceTypes.get(type).snapshot.element[0].short.replaceAll("'", '’').trim().replace(/\.$/, '')}.`
 
 /**
- * The filters of a type: for each field the search parameter that looks at its element alone, and one pair for its
+ * The filters of a type: for each field the search parameter that searches only its element, and one pair for its
  * dates.
  */
 function buildFilters (type, fields) {
@@ -76,7 +76,7 @@ export function addToRegistry (registry, path) {
   return lines.toSpliced(index, 0, line).join('\n').replace(/(= \[[^\]]*?)\n\]/, `$1,\n  ${name}\n]`)
 }
 
-/** What the contract says of the new resource; clients rely on it from then on. */
+/** The entry of the new resource in the contract; clients rely on it from then on. */
 export function buildContractEntry (type, path, fields) {
   const { byField, date } = buildFilters(type, fields)
   const own = fields.filter(({ isCommon }) => isCommon !== true)

@@ -3,7 +3,7 @@ import table from './compartments.json' with { type: 'json' }
 const rows: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = table
 
 /**
- * The types whose records hold others together, as far as they are known here:
+ * The types whose compartments group other records, of those that are defined here:
  * http://hl7.org/fhir/R4/compartmentdefinition.html
  */
 export const compartments: readonly string[] = Object.keys(rows)

@@ -55,7 +55,7 @@ function parseMembers (element: string, form: string): Array<[string, ElementDef
   return types!.split('|').map(parseType).map(member => [toMemberName(member.type), { ...about, ...member }])
 }
 
-/** A type with what is said of it: `code#narrative-status`, `Reference>Patient>Group`, `@uri`. */
+/** A type with its binding, targets or attribute: `code#narrative-status`, `Reference>Patient>Group`, `@uri`. */
 function parseType (text: string): Pick<ElementDefinition, 'type' | 'isAttribute' | 'codes' | 'targets'> {
   const [, attribute, type, codes, targets] = /^(@?)([^#>]+)(?:#([^#>]+))?((?:>[^#>]+)*)$/.exec(text)!
   return {
@@ -87,7 +87,8 @@ export function listMandatoryElements (type: string): readonly string[] {
 }
 
 /**
- * What `_summary=text` shows next to id and meta, a choice without its type: http://hl7.org/fhir/R4/search.html#summary
+ * The elements that `_summary=text` shows in addition to id and meta, a choice without its type:
+ * http://hl7.org/fhir/R4/search.html#summary
  */
 export function listTextSummaryElements (type: string): readonly string[] {
   return ['text', ...listMandatoryElements(type).map(element => element.replace('[x]', ''))]

@@ -1,12 +1,13 @@
 /**
- * Writes `elements.json`: what is in each type and backbone element of R4, beside what it has from the type that it
- * `is`, as
- * `"Patient": { "is": "DomainResource", "name": "HumanName*", "deceased[x]": "boolean|dateTime", "link":
- * "Patient.link*" }`;
- * `*` stands after the type of a list, `!` after that of what must be there. After `#` is the value set to which codes
- * are bound,
- * `Reference>Patient>Group` names the types to which a reference may lead, and `@string` is an attribute, which has no
- * extensions.
+ * Writes `elements.json`: the elements of each type and backbone element of R4, without those inherited from the type
+ * that it `is`, such as
+ *
+ *   "Patient": { "is": "DomainResource", "name": "HumanName*", "deceased[x]": "boolean|dateTime",
+ *                "link": "Patient.link*" }
+ *
+ * `*` follows the type of a list, `!` that of a required element. `#` is followed by the value set to which codes are
+ * bound, `Reference>Patient>Group` names the allowed targets of a reference, and `@string` is an attribute, which has
+ * no extensions.
  *
  * Writes `required-codes.json`, too: the codes of each system in those value sets that R4 lists in full.
  *

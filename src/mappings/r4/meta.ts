@@ -2,8 +2,8 @@ import type { FhirElement } from '../fhir.js'
 import { isPlainObject, reportFault, type Walk } from './walk.js'
 
 /**
- * What a datastore keeps of a record's own `meta` apart from the record, each part by its value alone, so that ids and
- * extensions of it are gone at the next read.
+ * Checks the parts of a record's own `meta` that a datastore stores apart from the record, each by its value alone:
+ * their ids and extensions would be lost.
  */
 export function checkOwnMeta ({ meta }: FhirElement, walk: Walk): void {
   if (!isPlainObject(meta)) return

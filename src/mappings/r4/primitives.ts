@@ -4,9 +4,9 @@ import { isXhtml } from '../fields/narrative.js'
 
 /** A primitive type of R4. */
 interface Primitive {
-  /** What is expected, in words. */
+  /** The expected form, in words. */
   readonly message: string
-  /** Whether a value has the JSON type and the form that R4 demands. */
+  /** Whether a value has the JSON type and the form that R4 requires. */
   readonly isValid: (value: unknown) => boolean
 }
 
@@ -16,10 +16,10 @@ const isText = (value: unknown): value is string => typeof value === 'string'
 const maxTextLength = 1024 * 1024
 
 /** Control characters that R4 allows in no text. */
-// eslint-disable-next-line no-control-regex -- They are what is looked for.
+// eslint-disable-next-line no-control-regex -- The expression finds control characters.
 const control = /[\x00-\x08\x0B\x0C\x0E-\x1F]/
 
-/** What HAPI takes for nothing: texts of the spaces that Java knows. A no-break space is content. */
+/** Texts that HAPI treats as empty: they contain only the spaces that Java knows. A no-break space is content. */
 // eslint-disable-next-line no-control-regex -- Java has these four among its spaces.
 const blank = /^[\s\u001C-\u001F]*$/
 const contentSpace = /[\u00A0\u2007\u202F\uFEFF]/

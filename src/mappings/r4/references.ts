@@ -1,4 +1,4 @@
-/** What R4 demands of references and of contained resources: http://hl7.org/fhir/R4/references.html#contained */
+/** R4's requirements on references and on contained resources: http://hl7.org/fhir/R4/references.html#contained */
 import { typePattern, idPattern } from '../../fhir/names.js'
 import type { FhirElement } from '../fhir.js'
 import { isResourceType } from './elements.js'
@@ -34,7 +34,7 @@ function parseTargetType (reference: string): string | undefined {
   return type !== undefined && isResourceType(type) ? type : undefined
 }
 
-/** What is said of a contained resource to which nothing refers. */
+/** The message for a contained resource to which nothing refers. */
 export const orphaned = 'nothing in the record refers to it; refer to it by # and its id, or leave it out (dom-3)'
 
 const none: ReadonlyMap<string, string> = new Map()

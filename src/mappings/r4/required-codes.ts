@@ -11,7 +11,7 @@ const maxListed = 12
 interface ValueSet {
   readonly systems: ReadonlyMap<string, ReadonlySet<string>>
   readonly codes: ReadonlySet<string>
-  /** What is expected, in words. */
+  /** The expected codes, in words. */
   readonly message: string
 }
 

@@ -7,7 +7,7 @@ type ParameterKind = 'composite' | 'date' | 'number' | 'quantity' | 'reference' 
 /** A search parameter of R4 on one type. */
 export interface ParameterDefinition {
   readonly kind: ParameterKind
-  /** The elements that it looks at, as FHIRPath; absent for a composite. */
+  /** The elements that it searches, as FHIRPath; absent for a composite. */
   readonly expression?: string
   /** The types to which a reference may lead; absent where it may lead to any. */
   readonly targets?: readonly string[]
@@ -81,8 +81,8 @@ export function listReferenceParametersTo (type: string, target: string): string
 }
 
 /**
- * The fewest of these search parameters of a type that look at the elements of all of them: `subject` looks where
- * `patient` does.
+ * The smallest selection of these search parameters of a type that searches the elements of all of them: `subject`
+ * searches those that `patient` does.
  */
 export function selectWidestParameters (type: string, names: readonly string[]): string[] {
   const looksAt = new Map(names.map(name => [name, splitExpression(findReferencePath(type, name) ?? '')]))
@@ -92,7 +92,7 @@ export function selectWidestParameters (type: string, names: readonly string[]):
   }))
 }
 
-/** The paths of an expression, without the type that it demands of a reference. */
+/** The paths of an expression, without the type that it requires of a reference. */
 const splitExpression = (expression: string): string[] =>
   expression.split(' | ').map(path => path.replace(/\.where\(resolve\(\) is \w+\)/, ''))
 

@@ -9,7 +9,7 @@ import { isBlank, primitives } from './primitives.js'
 import { createCodeCheck, createCodingCheck } from './required-codes.js'
 import { isNothing, reportFault, type Walk } from './walk.js'
 
-/** What is wrong with a resource, and what has to be done before a datastore keeps all of it. */
+/** The errors of a resource, and the changes that it needs before a datastore stores all of it. */
 interface Structure {
   readonly faults: readonly Issue[]
   /** Whether a list of `_x` is longer than that of `x`: {@link padLists} */
@@ -53,10 +53,10 @@ export function filterNewFaults (
   return faults.filter(({ diagnostics }) => !known.has(diagnostics) && !(orphans && diagnostics.endsWith(orphaned)))
 }
 
-/** How the value of a member is checked; the walk is where it stands, the holder the object that has the member. */
+/** Checks the value of a member; `walk` is its position, `holder` the object that has the member. */
 type Check = (value: unknown, walk: Walk, holder: FhirElement) => void
 
-/** What is known of a member of objects of a type. */
+/** The definition of a member of objects of a type. */
 interface Slot {
   readonly name: string
   readonly element: string
@@ -133,7 +133,7 @@ function checkPrimitive (type: string, checkBinding: ((value: unknown, walk: Wal
 const isObject = (value: unknown): value is FhirElement =>
   typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof ExactNumber)
 
-/** What stands under `_x` for a primitive. */
+/** Checks the member `_x` of a primitive. */
 const checkExtra: Check = (value, walk) => {
   if (!isObject(value)) return reportFault(walk, 'expected an object')
   const isAlone = value.id !== undefined && Object.keys(value).length === 1

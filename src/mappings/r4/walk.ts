@@ -10,19 +10,19 @@ export function printPath (type: string, steps: readonly Step[]): string {
   return toSafeName(type) + steps.map(step => typeof step === 'number' ? `[${step}]` : `.${toSafeName(step)}`).join('')
 }
 
-/** Where the walk into a resource is. A path is printed only where something is wrong. */
+/** The state of the traversal of a resource. A path is printed only for an error. */
 export interface Walk {
   readonly type: string
   /** Elements by their names and positions in lists. */
   readonly steps: Step[]
   readonly issues: Issue[]
-  /** The types of the resources contained in the one where the walk is, by their ids. */
+  /** The types of the resources contained in the current one, by their ids. */
   contained: ReadonlyMap<string, string>
   /** Whether a list of `_x` is longer than that of `x`, so that {@link padLists} has something to do. */
   hasLongExtras: boolean
 }
 
-/** Adds a fault at the element where the walk is, or below it. */
+/** Adds an error at the current element, or below it. */
 export function reportFault (
   { type, steps, issues }: Walk,
   message: string,

@@ -30,7 +30,7 @@ const who = referenceOrDisplay(agents)
 
 const coding = codingOf()
 
-/** The key is what is known for certain of the system that reports. */
+/** The key is the only certain fact about the system that reports. */
 const reportingKey = ({ keyName }: DefaultContext) => ({ observer: keyName })
 
 /** http://hl7.org/fhir/R4/auditevent.html */

@@ -14,7 +14,7 @@ import { consentScopes } from '../value-sets.js'
 import { itemsAt } from '../core/path.js'
 import type { Rule } from '../core/rule.js'
 
-/** ppc-2 to ppc-5 ask for a patient, by scope; the simple form always has one. */
+/** ppc-2 to ppc-5 require a patient, by scope; the simple form always has one. */
 const consentRules: readonly Rule[] = [
   {
     key: 'ppc-1',
@@ -26,7 +26,7 @@ const consentRules: readonly Rule[] = [
 
 type Period = NonNullable<ReturnType<typeof period.codec.read>>
 
-/** What is permitted or denied, with exceptions of the same shape. */
+/** A permission or prohibition, with exceptions of the same shape. */
 interface Provision {
   readonly type?: 'deny' | 'permit'
   readonly period?: Period

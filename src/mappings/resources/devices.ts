@@ -15,7 +15,7 @@ const isNamed = (item: FhirElement): boolean => text.codec.read(item.name) !== u
 
 const isForUsers = (item: FhirElement): boolean => item.type === 'user-friendly-name' && isNamed(item)
 
-/** The name of a device that its users know, else the first of any kind; the others are kept. */
+/** The name of a device that its users know, else the first of any kind; the others remain unchanged. */
 function deviceName<const O extends ElementOptions = object> (options: O = {} as O): Element<string, O> {
   const name = text('name', options)
   const forUsers = inMatchingItem('deviceName', { find: isForUsers, create: { type: 'user-friendly-name' } }, name)

@@ -31,7 +31,7 @@ const detail = choice<unknown>('detail', variants, {
 
 const target = backbone({ measure: concept('measure'), detail, dueDate: date('dueDate', { choice: 'due' }) })
 
-/** Goal.target. What is to be reached is shown as detail, and may be sent by its name in FHIR, as detailQuantity. */
+/** Goal.target. The value to be reached is shown as detail, and may be sent by its name in FHIR, as detailQuantity. */
 const goalTarget = withChoiceForms(target, {
   base: 'detail',
   field: 'detail',

@@ -13,8 +13,8 @@ import { dicomCodes } from '../value-sets.js'
 const radiologists = ['Practitioner', 'PractitionerRole'] as const
 
 /**
- * The kinds of equipment that clients send as bare letters. XR is no code of DICOM, which tells how an X-ray was read
- * out.
+ * The kinds of equipment that clients send as bare letters. XR is not a DICOM code: DICOM distinguishes how an X-ray
+ * was read out.
  */
 const modalities = {
   ...toKnownCodes(dicomCodes, {
@@ -85,7 +85,7 @@ export const imagingStudies = mapping('ImagingStudy', {
     note: note('note')
   },
   filters: {
-    // R4's own parameter looks at the series alone.
+    // R4's own parameter searches only the series.
     modality: { param: noParameter, kind: 'token', aliases: modalities, paths: ['modality', 'series.modality'] },
     studyUid: { param: 'identifier', kind: 'token', prefix: `${dicomSystem}|${oidPrefix}` },
     interpreterId: byReference('interpreter', ...radiologists),

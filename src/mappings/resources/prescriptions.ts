@@ -16,8 +16,8 @@ import { backbone } from '../core/structure.js'
 const { codec } = backbone({ allowed: boolean('allowedBoolean', { required: true, choice: 'allowed' }) })
 
 /**
- * Whether another product may be given. Which one, said by a code, is kept unseen until this is set; the reason goes
- * with it.
+ * Whether another product may be given. A code for which one stays stored but is not shown until this is set; the
+ * reason is removed with it.
  */
 const substitutionAllowed = datatype<boolean>({
   ...boolean.codec,

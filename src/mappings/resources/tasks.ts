@@ -24,7 +24,7 @@ const taskRules: readonly Rule[] = [
 
 const shownValues = ['valueString', 'valueBoolean', 'valueInteger', 'valueDate', 'valueDateTime', 'valueReference'] as const
 
-/** What a task takes or gives. R4 allows nearly fifty more types of value; those are kept and not shown. */
+/** An input or output of a task. R4 allows nearly fifty more types of value; those stay stored but are not shown. */
 const parameter = backbone({
   type: concept('type', { required: true }),
   valueString: text('valueString', { choice: 'value' }),

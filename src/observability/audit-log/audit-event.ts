@@ -15,7 +15,7 @@ interface AuditEventParts {
 }
 
 /** A line, the key whose access it records, and the line's hash. */
-interface Written { readonly entry: AuditEntry, readonly owner: Pick<JobOwner, 'keyName'>, readonly hash: string }
+interface RecordedAccess { readonly entry: AuditEntry, readonly owner: Pick<JobOwner, 'keyName'>, readonly hash: string }
 
 /**
  * A line of the access audit log as http://hl7.org/fhir/R4/auditevent.html. Records are named by identifiers and not by
@@ -23,7 +23,7 @@ interface Written { readonly entry: AuditEntry, readonly owner: Pick<JobOwner, '
  * one that is deleted.
  */
 export function toAuditEvent (
-  { entry, owner: { keyName }, hash }: Written,
+  { entry, owner: { keyName }, hash }: RecordedAccess,
   { tenantSystem, url }: AuditEventParts
 ): AccessEvent {
   const { time, keyId, action, interaction, outcome, code, requestId } = entry

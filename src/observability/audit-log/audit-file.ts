@@ -10,14 +10,14 @@ export interface AuditFileOptions { readonly file: string, readonly fileBytes: n
 export class AuditFile {
   readonly #options: AuditFileOptions
   #handle: FileHandle
-  /** The inode of the open file, whichever file its name refers to later. */
+  /** The inode of the open file; its name may refer to another file later. */
   #inode: number
   #link: ChainEntry
   #bytes: number
   /** Of the last line; undefined in an empty file. */
   #day: string | undefined
 
-  private constructor (options: AuditFileOptions, { handle, inode }: Opened, found: Found) {
+  private constructor (options: AuditFileOptions, { handle, inode }: OpenLogFile, found: LogEnd) {
     this.#options = options
     this.#handle = handle
     this.#inode = inode
@@ -101,17 +101,17 @@ export class AuditFile {
   }
 }
 
-interface Opened { readonly handle: FileHandle, readonly inode: number }
+interface OpenLogFile { readonly handle: FileHandle, readonly inode: number }
 
-async function openFile (file: string): Promise<Opened> {
+async function openFile (file: string): Promise<OpenLogFile> {
   const handle = await open(file, 'a+', 0o600)
   return { handle, inode: (await handle.stat()).ino }
 }
 
-interface Found { readonly link: ChainEntry, readonly bytes: number, readonly day: string | undefined }
+interface LogEnd { readonly link: ChainEntry, readonly bytes: number, readonly day: string | undefined }
 
 /** The position of the log, by the last complete line of its newest file that has one. */
-async function readLogEnd (file: string): Promise<Found> {
+async function readLogEnd (file: string): Promise<LogEnd> {
   const own = await readLastLine(file)
   if (own.text !== undefined) return { link: parseLink(own.text), bytes: own.bytes, day: parseDay(own.text) }
   const before = listLogFiles(file).at(-2)

@@ -12,7 +12,7 @@ interface AuditLogOptions extends AuditFileOptions {
   readonly retryMs?: number
 }
 
-interface Waiting {
+interface QueuedEntry {
   readonly entry: AuditEntry | AuditBacklogEntry
   readonly confirm: (link: ChainEntry) => void
   readonly fail: (error: unknown) => void
@@ -29,7 +29,7 @@ const maxAtOnce = 1_000
 export class AuditLog {
   readonly #options: Required<AuditLogOptions>
   readonly #file: AuditFile
-  #waiting: Waiting[] = []
+  #waiting: QueuedEntry[] = []
   #writing: Promise<void> | undefined
   #retry: NodeJS.Timeout | undefined
   #isFailing = false
@@ -78,7 +78,7 @@ export class AuditLog {
     })
   }
 
-  /** Writes the waiting lines, as far as the disk accepts them. */
+  /** Writes the waiting lines, until the disk accepts no more. */
   async close (): Promise<void> {
     clearTimeout(this.#retry)
     await this.#writing
@@ -123,7 +123,7 @@ export class AuditLog {
     return this.#unreported === 0 ? [] : [{ time, action: 'gap', records: this.#unreported }]
   }
 
-  #handleSuccess (batch: readonly Waiting[], links: readonly ChainEntry[]): void {
+  #handleSuccess (batch: readonly QueuedEntry[], links: readonly ChainEntry[]): void {
     if (this.#isFailing) this.#options.log.info('the access audit log can be written again')
     this.#isFailing = false
     this.#lines += batch.length

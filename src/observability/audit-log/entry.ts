@@ -3,7 +3,7 @@ import type { InteractionKind } from '../../tenant-guard/interaction.js'
 import type { InteractionCode } from '../../tenant-guard/interaction-codes.js'
 
 /**
- * The entry of the access audit log for one access: who did what to which record, when, and with what outcome. It has
+ * The entry of the access audit log for one access: the actor, the action, the record, the time and the outcome. It has
  * none of a record's content.
  */
 export interface AuditEntry {

@@ -26,7 +26,7 @@ export interface EventQueueParts {
   readonly closingMs: number
 }
 
-interface Waiting { readonly owner: JobOwner, readonly event: AccessEvent }
+interface QueuedEvent { readonly owner: JobOwner, readonly event: AccessEvent }
 
 /** AuditEvents per transaction. */
 const maxTogether = 100
@@ -42,7 +42,7 @@ export class EventQueue {
   readonly #parts: EventQueueParts
   readonly #limit = pLimit(maxAtOnce)
   readonly #loop: BackgroundTask
-  #waiting = new Set<Waiting>()
+  #waiting = new Set<QueuedEvent>()
   #failures = 0
   #isRefused = false
 
@@ -93,8 +93,8 @@ export class EventQueue {
   }
 
   /** @returns whether the datastore took any of them, or will never */
-  async #send (part: readonly Waiting[]): Promise<boolean> {
-    const [{ owner }] = part as readonly [Waiting]
+  async #send (part: readonly QueuedEvent[]): Promise<boolean> {
+    const [{ owner }] = part as readonly [QueuedEvent]
     try {
       const outcomes = await this.#parts.store(owner, part.map(({ event }) => event))
       for (const outcome of ['stored', 'refused'] as const) {
@@ -113,11 +113,11 @@ export class EventQueue {
   }
 
   /** Moves events to the end: the error may be caused by them, so others are sent first the next time. */
-  #putBack (part: readonly Waiting[]): void {
+  #putBack (part: readonly QueuedEvent[]): void {
     for (const one of part) if (this.#waiting.delete(one)) this.#waiting.add(one)
   }
 
-  #end (outcome: 'stored' | 'refused', some: readonly Waiting[]): void {
+  #end (outcome: 'stored' | 'refused', some: readonly QueuedEvent[]): void {
     // Events that were discarded meanwhile are no longer waiting.
     const ended = some.filter(one => this.#waiting.delete(one))
     if (ended.length === 0) return
@@ -142,8 +142,8 @@ export class EventQueue {
 }
 
 /** The batches, each of one organization and mode, of at most a transaction's size, in order of arrival. */
-function splitIntoBatches (waiting: Iterable<Waiting>): Waiting[][] {
-  const owned = new Map<string, Waiting[][]>()
+function splitIntoBatches (waiting: Iterable<QueuedEvent>): QueuedEvent[][] {
+  const owned = new Map<string, QueuedEvent[][]>()
   for (const one of waiting) {
     const key = `${one.owner.mode} ${one.owner.tenantId}`
     const parts = owned.get(key) ?? []

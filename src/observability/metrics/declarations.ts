@@ -1,6 +1,6 @@
 /**
- * Every metric of the gateway's own, once: what is measured and the documentation come from here. Each label has a
- * bounded number of values, of the program or of the configuration; none is out of a client's URL, and none names an
+ * Every metric of the gateway's own, once: the measurements and the documentation use this list. Each label has a
+ * bounded number of values, of the program or of the configuration; none is from a client's URL, and none names an
  * organization, a key or a record.
  */
 
@@ -45,16 +45,16 @@ export const declarations = {
   },
   clinigate_datastore_requests_total: {
     type: 'counter',
-    labels: ['datastore', 'way', 'method', 'outcome'],
+    labels: ['datastore', 'mode', 'method', 'outcome'],
     meaning:
-      'Exchanges with a datastore, by way (sent, streamed, or carried for terminology operations) and outcome: `ok`, `refused` (a 4xx), `error`, `timeout` or `unavailable`'
+      'Exchanges with a datastore, by mode (sent, streamed, or proxied for terminology operations) and outcome: `ok`, `refused` (a 4xx), `error`, `timeout` or `unavailable`'
   },
   clinigate_datastore_request_duration_seconds: {
     type: 'histogram',
-    labels: ['datastore', 'way'],
+    labels: ['datastore', 'mode'],
     buckets,
     meaning:
-      'Duration of an exchange with a datastore, including the wait for a connection and a retry; for streamed and carried exchanges, until the response starts'
+      'Duration of an exchange with a datastore, including the wait for a connection and a retry; for streamed and proxied exchanges, until the response starts'
   },
   clinigate_refusals_total: {
     type: 'counter',
@@ -131,7 +131,7 @@ export const declarations = {
     type: 'counter',
     labels: ['kind', 'outcome'],
     meaning:
-      'Ended work on bulk jobs: `completed`, `failed`, `trouble` (will be retried) or `left` (cancelled, or continued elsewhere)'
+      'Ended work on bulk jobs: `completed`, `failed`, `error` (will be retried) or `interrupted` (cancelled, or continued elsewhere)'
   },
   clinigate_bulk_records_total: {
     type: 'counter',

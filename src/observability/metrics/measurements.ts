@@ -27,7 +27,7 @@ export interface CompletedRequest {
 export type Refusal = 'key' | 'scope' | 'attempts' | 'minute' | 'in_flight' | 'month'
 
 /** Work on a bulk job that came to its end here. */
-interface EndedWork { readonly kind: JobKind, readonly outcome: 'completed' | 'failed' | 'trouble' | 'left' }
+interface EndedWork { readonly kind: JobKind, readonly outcome: 'completed' | 'failed' | 'error' | 'interrupted' }
 
 /** Records of a bulk job that were processed since the last report. */
 interface DoneRecords { readonly kind: JobKind, readonly processed: number, readonly failed: number }

@@ -95,7 +95,7 @@ async function read (meters: Meters, sources: GaugeSources): Promise<void> {
   meters.set('clinigate_audit_events_waiting', {}, events?.waiting)
 }
 
-/** Those that ask a database. */
+/** The gauges that query a database. */
 async function readSlowly (meters: Meters, { checks, oldestEventSeconds }: GaugeSources): Promise<void> {
   meters.set('clinigate_webhook_oldest_event_seconds', {}, await oldestEventSeconds?.().catch(() => undefined))
   for (const [check, isOk] of Object.entries((await checks?.()) ?? {})) {
@@ -123,11 +123,11 @@ function setLookups (
   meters.setTotal(name, { result: 'miss' }, found?.misses)
 }
 
-type Made = Counter | Gauge
+type Meter = Counter | Gauge
 
 /** A meter for each declaration but those of the traffic. */
 class Meters {
-  readonly #meters: ReadonlyMap<string, Made>
+  readonly #meters: ReadonlyMap<string, Meter>
   readonly #totals = new Map<string, number>()
 
   constructor (registry: Registry) {
@@ -164,7 +164,7 @@ class Meters {
   }
 }
 
-function createMeter (name: string, { type, labels, meaning, together }: Declaration, registry: Registry): Made {
+function createMeter (name: string, { type, labels, meaning, together }: Declaration, registry: Registry): Meter {
   const common = { name, help: meaning, labelNames: [...labels], registers: [registry] }
   return type === 'counter' ? new Counter(common) : new Gauge({ ...common, aggregator: together ?? 'sum' })
 }

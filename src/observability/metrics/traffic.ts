@@ -52,9 +52,9 @@ export class Traffic {
     }
   }
 
-  recordExchange ({ datastore, way, method, outcome, ms }: Exchange): void {
-    this.#exchanges.getOrCreate(`${datastore} ${way} ${method} ${outcome}`, () => ({ datastore, way, method, outcome })).total++
-    this.#exchangeDurations.getOrCreate(`${datastore} ${way}`, () => ({ datastore, way })).add(ms)
+  recordExchange ({ datastore, mode, method, outcome, ms }: Exchange): void {
+    this.#exchanges.getOrCreate(`${datastore} ${mode} ${method} ${outcome}`, () => ({ datastore, mode, method, outcome })).total++
+    this.#exchangeDurations.getOrCreate(`${datastore} ${mode}`, () => ({ datastore, mode })).add(ms)
   }
 
   /** The current samples of each metric. */

@@ -6,7 +6,7 @@ import { backUpSqlite } from '../../control-plane/store/database/backup.js'
 import { ControlError } from '../../control-plane/store/control-error.js'
 import type { CliContext } from './context.js'
 
-/** What a copy of the control database does not contain. */
+/** The data that a copy of the control database does not contain. */
 const alsoNeeded = [
   'the FHIR server, with its own backup: it holds all clinical data',
   'the configuration, and the secrets that it names',

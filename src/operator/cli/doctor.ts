@@ -55,7 +55,7 @@ function createAnonymousBackend ({ datastores }: Config, { name, baseUrl }: Back
 }
 
 /** An examination with the name of its datastore. */
-interface Examined extends Examination {
+interface NamedExamination extends Examination {
   readonly datastore: string
 }
 
@@ -66,7 +66,7 @@ const isBlocked = ({ findings }: Pick<Examination, 'findings'>): boolean =>
   findings.some(({ state }) => state === 'blocks')
 
 /** The report for programs: one object on one line. */
-function formatDoctorJson ({ datastore, capabilities, findings, stored, left }: Examined): string {
+function formatDoctorJson ({ datastore, capabilities, findings, stored, left }: NamedExamination): string {
   const { software, fhirVersion } = capabilities ?? {}
   return `${JSON.stringify({ datastore, software, fhirVersion, blocks: isBlocked({ findings }), counts: countByState(findings), findings, records: { stored, left } })}\n`
 }
@@ -76,7 +76,7 @@ function countByState (findings: readonly Finding[]): Partial<Record<State, numb
 }
 
 /** The report for people: first the passed checks, then the others with their remedies. */
-function * formatDoctorText ({ datastore, capabilities, findings, stored, left }: Examined): Generator<string> {
+function * formatDoctorText ({ datastore, capabilities, findings, stored, left }: NamedExamination): Generator<string> {
   const { software, fhirVersion } = capabilities ?? {}
   yield `${[`Datastore ${datastore}`, software, fhirVersion && `FHIR ${fhirVersion}`].filter(part => part !== undefined).join(', ')}\n\n`
   for (const finding of [...findings].sort((one, other) => states.indexOf(other.state) - states.indexOf(one.state))) {

@@ -49,8 +49,8 @@ function requireCondition (name: string, value: string): void {
 }
 
 /**
- * HAPI passes over a modifier that a parameter does not have, and finds others instead: `birthdate:not` would adopt
- * whom it was to leave out.
+ * HAPI ignores a modifier that a parameter does not have, and finds others instead: `birthdate:not` would adopt the
+ * patients that it was to exclude.
  */
 function requireModifier (type: string, name: string, value: string): void {
   const isJoin = name.startsWith('_has:') || name.includes('.')

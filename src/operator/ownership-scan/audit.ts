@@ -91,8 +91,8 @@ export function toUnverifiedReferences (record: StoredResource, { baseUrl }: Pic
   return collectReferences(record, [baseUrl]).map(({ path, record: target }) => ({ path, target }))
 }
 
-/** Where references are in doubt. */
-interface Doubts {
+/** The parts needed to verify references. */
+interface VerifyParts {
   readonly send: Send
   readonly baseUrl: string
   readonly tenantSystem: string
@@ -102,42 +102,42 @@ interface Doubts {
 const suspectsAtOnce = 200
 
 /** Checks each unverified reference once more, and records a fault if it is still wrong. */
-async function verifyFindings (doubts: Doubts): Promise<void> {
-  const { send, ledger } = doubts
+async function verifyFindings (context: VerifyParts): Promise<void> {
+  const { send, ledger } = context
   for (const suspects of ledger.readSuspects(suspectsAtOnce)) {
     const sources = await fetchCurrent(send, suspects.map(({ source }) => source), 'whole')
-    const targets = await fetchTargets(suspects, doubts)
+    const targets = await fetchTargets(suspects, context)
     for (const suspect of suspects) {
       const source = sources.get(suspect.source)
-      if (source !== undefined && hasReference(source, suspect, doubts)) {
-        noteFault(suspect, { ...doubts, tenantId: getTenant(source, doubts), targets })
+      if (source !== undefined && hasReference(source, suspect, context)) {
+        noteFault(suspect, { ...context, tenantId: getTenant(source, context), targets })
       }
     }
   }
 }
 
 /** The same for the references of one tenant only, whose records need not be read again or are not tagged yet. */
-export async function recheckTargets (doubts: Doubts, tenantId: string): Promise<void> {
-  for (const suspects of doubts.ledger.readSuspects(suspectsAtOnce)) {
-    const targets = await fetchTargets(suspects, doubts)
-    for (const suspect of suspects) noteFault(suspect, { ...doubts, tenantId, targets })
+export async function recheckTargets (context: VerifyParts, tenantId: string): Promise<void> {
+  for (const suspects of context.ledger.readSuspects(suspectsAtOnce)) {
+    const targets = await fetchTargets(suspects, context)
+    for (const suspect of suspects) noteFault(suspect, { ...context, tenantId, targets })
   }
 }
 
-function fetchTargets (suspects: readonly SuspectReference[], { send }: Doubts): ReturnType<typeof fetchCurrent> {
+function fetchTargets (suspects: readonly SuspectReference[], { send }: VerifyParts): ReturnType<typeof fetchCurrent> {
   return fetchCurrent(send, suspects.map(({ target }) => target).filter(target => target !== undefined), 'meta')
 }
 
-function hasReference (source: StoredResource, { path, target }: SuspectReference, { baseUrl }: Doubts): boolean {
+function hasReference (source: StoredResource, { path, target }: SuspectReference, { baseUrl }: VerifyParts): boolean {
   return collectReferences(source, [baseUrl]).some(link => link.path === path && link.record === target)
 }
 
-interface Known extends Doubts {
+interface TargetContext extends VerifyParts {
   readonly tenantId: string | undefined
   readonly targets: ReadonlyMap<string, StoredResource>
 }
 
-function noteFault ({ source, path, target }: SuspectReference, known: Known): void {
+function noteFault ({ source, path, target }: SuspectReference, known: TargetContext): void {
   const { tenantId, targets, ledger } = known
   const record = target === undefined ? undefined : targets.get(target)
   const targetTenantId = record && getTenant(record, known)
@@ -152,7 +152,7 @@ function noteFault ({ source, path, target }: SuspectReference, known: Known): v
   } satisfies ReferenceFinding)
 }
 
-function getTenant (record: StoredResource, { tenantSystem }: Doubts): string | undefined {
+function getTenant (record: StoredResource, { tenantSystem }: VerifyParts): string | undefined {
   const owner = parseOwner(record, tenantSystem)
   return owner.kind === 'one' ? owner.tenantId : undefined
 }

@@ -1,8 +1,8 @@
 import { Failure } from '../../envelope/failures.js'
 import type { StoredResource, FhirResource } from '../../mappings/fhir.js'
 import type { SearchParameter } from '../../tenant-guard/interaction.js'
-import { fetchRecords, toScanCacheControl, scanChunks, type ScanPosition } from '../../tenant-guard/reads/scan.js'
-import { encodeParameters } from '../../tenant-guard/restrict.js'
+import { fetchRecords, scanChunks, type ScanPosition } from '../../tenant-guard/reads/scan.js'
+import { encodeParameters, toSinglePageCacheControl } from '../../tenant-guard/restrict.js'
 import { isTenantSystem } from '../../tenant-guard/tenant.js'
 import { parseJson } from '../../tenant-guard/tenant-context.js'
 import { parseBundle, requireBundle } from '../../tenant-guard/reads/backend-bundle.js'
@@ -69,7 +69,7 @@ async function fetchFirstLastUpdated (
 ): Promise<string | undefined> {
   const { criteria = [] } = path
   const query = encodeParameters([...criteria, parameter, ['_count', '1'], ['_total', 'none']])
-  const { records } = await fetchRecords(path, { method: 'GET', path: `${path.type}?${query}` }, toScanCacheControl(1))
+  const { records } = await fetchRecords(path, { method: 'GET', path: `${path.type}?${query}` }, toSinglePageCacheControl(1))
   return records[0]?.meta.lastUpdated
 }
 

@@ -6,7 +6,7 @@ import { getResponse, type TestTenant } from './test-tenant.js'
 
 const probe = { method: 'GET', path: 'Patient/clinigate-probe' } as const
 
-/** Checks of whether the gateway can access the server, and who else can. */
+/** Checks whether the gateway can access the server, and whether other clients can. */
 export const accessChecks: readonly Check[] = [
   {
     name: 'reachable',

@@ -29,9 +29,9 @@ export interface Check {
   readonly gateway: string
   /** The operator's remedy in that case. */
   readonly remedy: string
-  /** Whether nothing can be learned without it. */
+  /** Whether the other checks are impossible after its failure. */
   readonly isFirst?: boolean
-  /** Does it to the server, with records of the trial alone. */
+  /** Performs the check on the server, with records of the test tenant alone. */
   readonly examine: (trial: TestTenant) => Promise<CheckObservation>
 }
 

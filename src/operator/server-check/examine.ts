@@ -13,7 +13,7 @@ import { writeChecks } from './write-checks.js'
 
 export type { Finding, State } from './check.js'
 
-/** Everything that is looked at, in order. */
+/** All checks, in order. */
 export const checks: readonly Check[] = [
   ...accessChecks,
   ...writeChecks,
@@ -28,7 +28,7 @@ export const checks: readonly Check[] = [
 /** The dependencies of an examination. */
 interface ExaminationParts extends Omit<TrialParts, 'pause'> {
   readonly pause?: TrialParts['pause']
-  /** Aborts the remaining checks; the stored records are deleted all the same. */
+  /** Aborts the remaining checks; the stored records are still deleted. */
   readonly signal?: AbortSignal
   readonly onFinding?: (finding: Finding) => void
 }
@@ -46,7 +46,7 @@ export interface Examination {
 
 /**
  * Sends a server the requests that the gateway will send, with records of a separate tenant, and deletes them at the
- * end, whatever happened. Nothing else is written, and nothing is deleted by a condition.
+ * end, even after a failure. Nothing else is written, and nothing is deleted by a condition.
  */
 export async function runChecks ({
   pause = pauseFor,

@@ -109,7 +109,7 @@ export const integrityChecks: readonly Check[] = [
     otherwise: 'unsafe',
     gateway: 'It deletes only by id.',
     remedy: 'HAPI: allow_multiple_delete false.',
-    // Not tried: a server that ignores the condition would delete records that are not the trial's.
+    // Not tried: a server that ignores the condition would delete records of other tenants.
     examine: async trial => {
       const deletesMany = parseCapabilities(await trial.send({ method: 'GET', path: 'metadata' }))?.deletesMany
       return deletesMany === true
@@ -155,7 +155,7 @@ async function storeSubjectAndReferrer (
   return { subject: subject.id, referrer: (await trial.store(buildObservation(`Patient/${subject.id}`))).id }
 }
 
-/** Its condition is met by nothing but the trial's own, and its address leads nowhere. */
+/** Creates a Subscription whose criteria match only records of the test tenant, and whose address leads nowhere. */
 async function checkSubscriptions (trial: TestTenant): Promise<ReturnType<typeof holds>> {
   const draft = {
     resourceType: 'Subscription',

@@ -151,7 +151,7 @@ async function checkExportedFiles (
   return holdsIf(own.length === requested, `it returned ${own.length} of ${requested} records`)
 }
 
-/** More than a trial has is not read: it would be everybody's. */
+/** The maximum size of a download: the records of a check are smaller, so a larger one would be of all tenants. */
 const maxBytes = 1_000_000
 
 async function downloadText ({ backend }: TestTenant, path: string): Promise<string> {

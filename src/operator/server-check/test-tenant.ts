@@ -9,7 +9,7 @@ import { encodeParameters, restrict, formatTenantToken, type SearchRequest } fro
 import type { Tenant } from '../../tenant-guard/tenant.js'
 import { parseLocation } from '../../tenant-guard/writes/stored-resource.js'
 
-/** The dependencies of a trial. */
+/** The dependencies of a test tenant. */
 export interface TrialParts {
   readonly backend: Backend
   /** The same server, without the gateway's credentials. */
@@ -72,12 +72,12 @@ export class TestTenant {
     await this.#parts.pause(ms)
   }
 
-  /** The server's response, whatever its status. @throws {Failure} where there is none that can be read */
+  /** The server's response, with any status. @throws {Failure} where there is none that can be read */
   async send (request: BackendRequest): Promise<BackendResponse> {
     return await getResponse(this.backend, request)
   }
 
-  /** Sends a new resource, with the trial's tags unless it brings tags. */
+  /** Sends a new resource, with the test tenant's tags unless it has tags. */
   async post (resource: Draft, headers: BackendRequest['headers'] = {}): Promise<BackendResponse> {
     const type = resource.resourceType
     const response = await this.send({
@@ -147,7 +147,7 @@ export class TestTenant {
     return (await this.send({ method: 'GET', path: `${type}/${id}` })).status === 200
   }
 
-  /** A search as the gateway sends it for the trial's tenant; undefined if the response is not a searchset. */
+  /** A search as the gateway sends it for the test tenant; undefined if the response is not a searchset. */
   async search (
     type: string,
     parameters: readonly SearchParameter[] = [],
@@ -157,7 +157,7 @@ export class TestTenant {
     return parseSearchset(await this.send({ ...request, headers: { 'cache-control': 'no-cache' } }))
   }
 
-  /** The trial's tags on a resource. */
+  /** Adds the test tenant's tags to a resource. */
   withTags<R extends Draft>(resource: R): R {
     const tag = resource.meta?.tag ?? [{ system: this.tenant.system, code: this.tenant.id }]
     return {
@@ -167,7 +167,7 @@ export class TestTenant {
   }
 
   /**
-   * Deletes all records of this trial, and those that earlier trials had to leave.
+   * Deletes all records of this run, and those that earlier runs had to leave.
    * @returns `Type/id` of records that could not be deleted
    */
   async clean (): Promise<readonly string[]> {

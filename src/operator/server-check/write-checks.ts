@@ -239,7 +239,7 @@ async function checkConcurrentUpdates (trial: TestTenant): Promise<CheckObservat
   if (![409, 412].includes(second.status) || gender !== 'male') {
     return fails(`an update of an earlier version was answered with ${formatStatus(second)}`)
   }
-  // None leaves the record as it is, which a server may answer with 200 and the same version.
+  // None of the values is the current one: a server may respond to no change with 200 and the same version.
   const atOnce = await Promise.all(['female', 'other', 'unknown'].map(value => change(value, versionId)))
   const performed = atOnce.filter(({ status }) => status === 200).length
   return holdsIf(

@@ -11,13 +11,13 @@ interface ReferableEntry {
 }
 
 /**
- * Which entry of its Bundle a reference leads to: the fullUrl comes first, of whatever form it is; a relative reference
- * is resolved against the base of its own entry's fullUrl: http://hl7.org/fhir/R4/bundle.html#references
+ * The entry of its Bundle that a reference leads to: the fullUrl comes first, in any form; a relative reference is
+ * resolved against the base of its own entry's fullUrl: http://hl7.org/fhir/R4/bundle.html#references
  */
 export class BundleReferences {
   readonly #entries: readonly ReferableEntry[]
   readonly #byUrl = new Map<string, number>()
-  /** Entries whose fullUrl ends with `Type/id`, whatever its base. */
+  /** Entries whose fullUrl ends with `Type/id`, with any base. */
   readonly #byRecord = new Map<string, number[]>()
   /** Entries that get another id than the one in their content. */
   readonly #bySentId = new Set<string>()

@@ -13,9 +13,10 @@ import { isElement } from '../../mappings/core/path.js'
 import { findSearchParameter } from '../../mappings/r4/search-parameters.js'
 
 /**
- * The entries with each fullUrl in their criteria replaced by the record that it stands for:
+ * The entries with each fullUrl in their criteria replaced by the record that it identifies:
  * http://hl7.org/fhir/R4/http.html#trules
- * @throws {Failure} BAD_REQUEST for criteria that lead to what the transaction creates: no stored record can meet them
+ * @throws {Failure} BAD_REQUEST for criteria that refer to a record that the transaction creates: no stored record can
+ * meet them
  */
 export function resolveCriteriaPlaceholders (
   entries: readonly BundleEntry[],
@@ -53,12 +54,12 @@ function toRecord (value: string, { entries, bundle, at }: Position): string | u
   )
 }
 
-/** What criteria in place of an id lead to: a stored record, the entry at a position, or nothing for a reason. */
+/** The target of criteria in place of an id: a stored record, the entry at a position, or none for a reason. */
 export type CriteriaTarget =
   { readonly record: string } | { readonly at: number } | { readonly reason: ReferenceReason }
 
 /**
- * What each conditional reference leads to once creates, updates and deletes are done, as R4 orders it:
+ * The target of each conditional reference once creates, updates and deletes are done, in the order that R4 requires:
  * http://hl7.org/fhir/R4/http.html#trules
  * @returns by the text of the reference
  */
@@ -86,7 +87,7 @@ async function resolve (
   const found = await findStored(context, criteria)
   if (found === 'several') return { reason: 'severalMatch' }
   const targets = new Set<string | number>()
-  // A record that the transaction changes or deletes counts by what is left of it.
+  // A record that the transaction changes or deletes counts by its state after it.
   if (found !== undefined && (!changed.has(found) || meets(changed.get(found)!) !== false)) {
     targets.add(`${type}/${found}`)
   }
@@ -119,7 +120,7 @@ async function findStored (context: TenantContext, criteria: Criteria): Promise<
 }
 
 /**
- * Whether a resource that is not stored yet meets criteria, as far as that can be decided here: by tokens, such as an
+ * Whether a resource that is not stored yet meets criteria, where that can be decided here: by tokens, such as an
  * identifier, and uris in elements without conditions of their own.
  * @returns undefined where only a datastore can decide
  */

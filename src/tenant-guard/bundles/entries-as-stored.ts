@@ -11,7 +11,7 @@ export interface StoredEntry {
   readonly response?: { readonly status?: unknown, readonly location?: unknown }
 }
 
-/** What an entry wrote; without an id where the datastore chose it. */
+/** The record that an entry wrote; without an id where the datastore chose it. */
 interface WrittenEntry { readonly type: string, readonly id?: string | undefined, readonly isDelete?: boolean }
 
 /**

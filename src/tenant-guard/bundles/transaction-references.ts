@@ -84,7 +84,7 @@ export async function resolveReferences (
   return { writes: resolved, believed }
 }
 
-/** Criteria that several meet are a precondition that failed, as where they stand in the URL of a request. */
+/** Criteria that several records meet are a failed precondition, as in the URL of a request. */
 function toReferenceFailure (refused: readonly RejectedReference[]): Failure {
   const failure = new ReferenceFailure(refused)
   if (refused.some(({ reason }) => reason !== 'severalMatch')) return failure
@@ -107,8 +107,8 @@ function deletedTarget (paths: readonly string[]): Failure {
 interface EntryReference extends ReferenceSite { readonly at: number }
 
 /**
- * What a link leads to: the entry at a position, or what criteria found; undefined for what the Bundle says nothing
- * about.
+ * The target of a link: the entry at a position, or the record that criteria found; undefined if the Bundle does not
+ * determine it.
  */
 interface PlannedReference extends EntryReference { readonly target: number | CriteriaTarget | undefined }
 
@@ -119,7 +119,7 @@ class Targets {
   readonly #hasPlaceholders: boolean
   readonly #entries: readonly BundleEntry[]
   readonly #writes: Array<Write | undefined>
-  /** Links that cannot be resolved, whatever is stored. */
+  /** Links that cannot be resolved, regardless of the stored records. */
   readonly refused: RejectedReference[] = []
 
   constructor (entries: readonly BundleEntry[], writes: Writes, backendUrl: string) {

@@ -17,7 +17,7 @@ export interface Write {
   readonly type: string
   /** The record that is written; absent for a new one. */
   readonly id?: string
-  /** What the datastore replaces in References to what this write creates. */
+  /** The text that the datastore replaces in References to the record that this write creates. */
   readonly placeholder?: string
   /** Of a conditional create. */
   readonly criteria?: Criteria
@@ -33,13 +33,13 @@ export interface Write {
       readonly ifNoneExist?: string
     }
     | undefined
-  /** Whether the client demands a version. */
+  /** Whether the client requires a version. */
   readonly isVersioned: boolean
   /** Whether a record that the datastore finds in place of making this one would have to be changed. */
   readonly isUpdate?: boolean
 }
 
-/** What a write changes. */
+/** The planned change of a write. */
 export function toPlannedChange ({ type, id, request }: Write): PlannedChange {
   if (id === undefined) return { kind: 'created', type }
   if (request?.method === 'DELETE') return { kind: 'deleted', type, id }
@@ -47,7 +47,9 @@ export function toPlannedChange ({ type, id, request }: Write): PlannedChange {
   return { kind: 'updated', type, id, ...before !== undefined && { before } }
 }
 
-/** An entry as a write by id, whatever criteria or patch it came with. @throws {Failure} as the same request alone */
+/**
+ * An entry as a write by id, also if it came with criteria or as a patch. @throws {Failure} as the same request alone
+ */
 export async function prepareWrite (context: TenantContext, { interaction }: BundleEntry): Promise<Write> {
   switch (interaction.kind) {
     case 'create':
@@ -141,7 +143,7 @@ async function toPatch (
   }
 }
 
-/** HAPI passes over If-Match on a delete, so the version is looked at just before. */
+/** HAPI ignores If-Match on a delete, so the version is checked just before. */
 async function toDelete (
   context: TenantContext,
   { type, id, version }: { readonly type: string; readonly id: string; readonly version?: string }

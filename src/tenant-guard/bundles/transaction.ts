@@ -78,7 +78,7 @@ export async function transaction (
   return buildBundleResponse('transaction-response', entryResponses)
 }
 
-interface Done {
+interface Performed {
   readonly at: number
   readonly entry: BundleEntry
   readonly write: Write
@@ -88,12 +88,12 @@ interface Done {
 /**
  * An update by criteria that none met, for which the datastore found one that came in the meantime: it is as it came.
  */
-const isLost = ({ write: { isUpdate = false }, response: { status } }: Done): boolean => isUpdate && status === 200
+const isLost = ({ write: { isUpdate = false }, response: { status } }: Performed): boolean => isUpdate && status === 200
 const lost =
   'Everything was done except conditional updates whose record another write created at the same time. Check the records before you repeat anything, and send those updates separately.'
 
-/** What criteria led to is known by the write that they became. */
-function toWriteAccess (done: Done): Access {
+/** Criteria are resolved, so the access names the record of the write that they became. */
+function toWriteAccess (done: Performed): Access {
   const { entry: { interaction }, write, response: { record } } = done
   const request = { ...interaction, id: write.id ?? record?.id }
   return isLost(done)

@@ -45,7 +45,7 @@ function isAsWritten (
   )
 }
 
-/** The outcome of a write. It is done, whatever the response holds. */
+/** The outcome of a write. The write is done, even if the response is not readable. */
 function toWriteOutcome (
   context: TenantContext,
   stored: StoredEntry | undefined,

@@ -42,7 +42,7 @@ function toPatientReferences (member: FhirElement | null): string[] {
 declare const guarded: unique symbol
 
 /**
- * Refuses an export that could not be, before a job is made of it.
+ * Rejects an export that is not possible, before its job is created.
  * @throws {Failure} NOT_FOUND for a group that is not the tenant's, BAD_REQUEST or UNKNOWN_FILTER for a filter that
  * reaches beyond the records, BAD_REQUEST for a patient who is not the tenant's, or not in the group
  */
@@ -67,7 +67,7 @@ export async function requireExportable (
   })
 }
 
-/** The ids of those patients whose records are wanted and who are the tenant's; undefined where all are. */
+/** The ids of the requested patients who are the tenant's; undefined if all patients are requested. */
 async function resolvePatients (
   context: TenantContext,
   { groupId, patients }: Pick<ExportSelection, 'groupId' | 'patients'>
@@ -94,7 +94,7 @@ interface ExportRun {
 /** A datastore as one tenant's export sees it. Only {@link createGuardedExport} makes one. */
 export interface GuardedExport {
   readonly [guarded]: true
-  /** The tenant's records, in the order of the request; each once, save for what a portion says of itself. */
+  /** The tenant's records, in the order of the request; each once, unless a chunk states otherwise. */
   readChunks (request: ExportSelection, run: ExportRun): AsyncGenerator<ExportChunk>
   /** Cancels the native export in the datastore. */
   end (position: ExportPosition | undefined): Promise<void>

@@ -11,7 +11,7 @@ import {
 import type { ExportPosition, NativeExportPosition, ExportChunk } from './position.js'
 import type { SearchExportOptions } from './search-chunks.js'
 
-/** What the datastore's native export is taken with. */
+/** The options of reading the datastore's native export. */
 interface NativeExportOptions extends SearchExportOptions { readonly pause: (ms: number) => Promise<unknown> }
 
 type Chunks = AsyncGenerator<ExportChunk, ExportPosition>
@@ -20,9 +20,8 @@ type Chunks = AsyncGenerator<ExportChunk, ExportPosition>
 const maxBegun = 3
 
 /**
- * The records of those types that the datastore's native export covers. Where it fails, all types are left for the
- * walk.
- * @returns where the walk begins
+ * The records of those types that the datastore's native export covers. If it fails, all types are left for the scan.
+ * @returns where the scan begins
  */
 export async function * readNativeChunks (taking: NativeExportOptions, begun: ExportPosition): Chunks {
   const searches = taking.searches.filter(isExportable)
@@ -44,7 +43,7 @@ export async function * readNativeChunks (taking: NativeExportOptions, begun: Ex
     own = { file: 0, lines: 0, begun: own.begun }
     if (state.kind === 'failed') await endNativeExport(taking.context, own.job ?? '').catch(() => {})
     const position = state.kind === 'failed' ? walkedOnly : { ...begun, own }
-    yield { lines: [], position, isStep: true, isAnew: true }
+    yield { lines: [], position, isStep: true, restartsExport: true }
     if (state.kind === 'failed') return walkedOnly
   }
 }
@@ -64,7 +63,7 @@ async function * waitForCompletion (
   const begunAt = performance.now()
   for (;;) {
     const state = await fetchNativeExportState(context, job!, types)
-    if (state.kind !== 'going on') return state
+    if (state.kind !== 'in-progress') return state
     yield { lines: [], position }
     const requested = state.retryAfterMs === undefined || state.retryAfterMs > maxPauseMs ? 0 : state.retryAfterMs
     const due = Math.max(requested, (performance.now() - begunAt) * partOfTheTime)

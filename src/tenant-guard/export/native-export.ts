@@ -6,14 +6,14 @@ import { encodeTenantCriteria } from '../restrict.js'
 import type { TypeSearch } from './searches.js'
 
 /**
- * A file of the datastore's native export, relative to its base URL, with the lines that it is said to have, where that
- * is said.
+ * A file of the datastore's native export, relative to its base URL, with its number of lines if the datastore states
+ * it.
  */
 export interface NativeFile { readonly type: string, readonly path: string, readonly count: number | undefined }
 
-/** What the datastore says of an export that it was requested. */
+/** The datastore's status of an export. */
 export type NativeState =
-  | { readonly kind: 'going on'; readonly retryAfterMs: number | undefined }
+  | { readonly kind: 'in-progress'; readonly retryAfterMs: number | undefined }
   | { readonly kind: 'lost' }
   | { readonly kind: 'failed' }
   | { readonly kind: 'done'; readonly files: readonly NativeFile[] }
@@ -59,13 +59,13 @@ export async function fetchNativeExportState (
 ): Promise<NativeState> {
   const response = await fetchOperationStatus(context, job)
   if (response === undefined) return { kind: 'failed' }
-  if (response.status === 202) return { kind: 'going on', retryAfterMs: getRetryAfterMs(response) }
+  if (response.status === 202) return { kind: 'in-progress', retryAfterMs: getRetryAfterMs(response) }
   if (response.status === 404 || response.status === 410) return { kind: 'lost' }
   if (response.status !== 200) throw unexpectedResponse(response, 'an export was not told of')
   return parseManifest(context, response, types)
 }
 
-/** Ends it, as far as it can be ended. */
+/** Cancels the export, if the datastore supports that. */
 export async function endNativeExport (context: TenantContext, job: string): Promise<void> {
   await sendUnrecorded(context, { method: 'DELETE', path: job })
 }

@@ -10,7 +10,7 @@ import { requireBundle } from '../reads/backend-bundle.js'
 import type { ExportSelection, ExportPosition } from './position.js'
 import { buildSearches, type Conditions, type TypeSearch } from './searches.js'
 
-/** What a survey is made with. */
+/** The context in which an export is planned. */
 interface ExportContext {
   readonly context: TenantContext
   /** When the export was requested, ISO 8601. */
@@ -18,10 +18,7 @@ interface ExportContext {
   readonly pause: (ms: number) => Promise<unknown>
 }
 
-/**
- * Looks at what there is before anything is exported: the datastore's clock, its native export, and the number of
- * records.
- */
+/** Finds out, before anything is exported, the datastore's clock, its native export, and the number of records. */
 export async function planExport (
   exportContext: ExportContext,
   requested: ExportSelection,
@@ -81,7 +78,7 @@ function reportTypesNotSearchedByPatient (
   return counted.flatMap(result => {
     if (!('response' in result)) return []
     const { type, parameter, response } = result
-    // The client's own filter may be at fault, which the search without the patients tells.
+    // The client's own filter may be the cause; the search without the patients finds out.
     if (parameter !== undefined && !Object.hasOwn(filters, type)) {
       const reason = `records of type ${type} can't be searched by ${parameter}, so each is looked at`
       context.onError(new Failure('NOT_IMPLEMENTED', { cause: { ...toFailureCause(response), reason } }))

@@ -18,7 +18,7 @@ export interface NativeExportPosition {
 
 /** Where an export can go on, as JSON. No id of a record is in it. */
 export interface ExportPosition {
-  /** What is exported is at least the state of this time, by the datastore's clock: ISO 8601. */
+  /** The export contains at least the state of this time, by the datastore's clock: ISO 8601. */
   readonly asOf: string
   /** Absent where it can't be known without reading the records. */
   readonly total?: number
@@ -50,12 +50,12 @@ export interface ExportChunk {
   readonly lines: readonly Line[]
   /** Where an export resumes once these lines are stored; absent in between. */
   readonly position?: ExportPosition
-  /** The place must not be lost: something was begun in the datastore. */
+  /** Whether the position must be saved: the datastore has started an operation. */
   readonly isStep?: boolean
   /**
    * Whether these records changed after the export began, so that an earlier chunk may hold an earlier version of them.
    */
   readonly isLate?: boolean
-  /** All chunks so far are void and are sent again. */
-  readonly isAnew?: boolean
+  /** Whether the export starts again: all earlier chunks are void. */
+  readonly restartsExport?: boolean
 }

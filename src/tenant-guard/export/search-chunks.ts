@@ -7,7 +7,7 @@ import type { ExportPosition, ExportChunk } from './position.js'
 import type { Conditions, TypeSearch } from './searches.js'
 import type { StoredResource } from '../../mappings/fhir.js'
 
-/** What an export is taken from. */
+/** The options of an export by searches. */
 export interface SearchExportOptions {
   readonly context: TenantContext
   readonly searches: readonly TypeSearch[]
@@ -79,8 +79,8 @@ function getPosition (context: TenantContext, type: string, conditions: Conditio
 }
 
 /**
- * Several walks over one type as one, by the time of the last change. A record that more than one of them meets is met
- * once, because all meet it at the time of its change: only the records of one instant need be remembered.
+ * Merges several scans of one type by the time of the last change. A record that several of them find is exported once,
+ * because all find it at the time of its change: only the records of one instant need be remembered.
  */
 export async function * mergeSorted (walks: ReadonlyArray<AsyncGenerator<ScanChunk>>): AsyncGenerator<ScanChunk> {
   if (walks.length === 1) return yield * walks[0]!
@@ -107,7 +107,7 @@ function getLatestChange (records: readonly StoredResource[]): string {
   return records.map(({ meta }) => meta.lastUpdated!).reduce((last, time) => time > last ? time : last)
 }
 
-/** The next records of one walk. */
+/** The next records of one scan. */
 class Head {
   #records: StoredResource[] = []
 

@@ -12,7 +12,7 @@ export interface TypeSearch {
   readonly type: string
   /** Alternatives, at least one: a record is wanted that any of these searches finds. */
   readonly searches: readonly Conditions[]
-  /** What a search can't say. */
+  /** A condition that a search can't express. */
   readonly isSelected?: (record: FhirElement) => boolean
 }
 
@@ -25,7 +25,7 @@ const maxSearches = 8
 interface GroupOptions {
   /** The ids of the patients; absent for all of the organization's, which a group's never are. */
   readonly members?: readonly string[] | undefined
-  /** Types that the datastore can't search by patient: each of their records is looked at instead. */
+  /** Types that the datastore can't search by patient: each of their records is checked instead. */
   readonly unnarrowedTypes?: readonly string[] | undefined
 }
 

@@ -9,15 +9,15 @@ interface OfferedFile { readonly type: string, readonly url: string }
 interface Offered { readonly files: readonly OfferedFile[], readonly credentials: string }
 
 /**
- * A datastore's native `$import`, seen by one tenant. The datastore checks nothing, so it is to fetch nothing but the
- * texts of {@link StampedRecord}s whose references are stored.
+ * A datastore's native `$import`, for one tenant. The datastore checks nothing, so the gateway offers it only records
+ * that are tagged and whose references are stored.
  */
 export interface NativeImport {
-  /** @returns the URL of its status, relative to the datastore's base URL; undefined when it does not offer it */
+  /** @returns the URL of the status, relative to the datastore's base URL; undefined without support for `$import` */
   begin (offered: Offered): Promise<string | undefined>
   /**
-   * Whether the datastore does nothing more for an import. What became of it must be read back: HAPI does not say which
-   * records failed.
+   * Whether the datastore has finished an import. The results must be read back: HAPI does not report which records
+   * failed.
    */
   hasEnded (job: string): Promise<boolean>
 }

@@ -21,7 +21,7 @@ export function resolveLinks ({ resource, links }: ResolvedRecord, targets: Targ
   }
 }
 
-/** What references become, by their texts, and the sites with those that lead to where records are stored. */
+/** The new text of each reference, by its old text, and the sites of those whose target is stored. */
 export function resolveSites (
   links: readonly ReferenceSite[],
   targets: Targets

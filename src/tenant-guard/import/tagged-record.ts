@@ -11,7 +11,7 @@ import { isLinkElement, resolveSites, type Targets } from './resolve-links.js'
 export interface ImportedRecord {
   readonly type: string
   readonly id: string
-  /** Stored under that id, whatever its own is. */
+  /** Stored under that id, not under its own. */
   readonly resource: FhirResource
   /** The stored version that the record was made of; another one stored meanwhile is a conflict. */
   readonly version?: string
@@ -59,7 +59,7 @@ export class CheckedRecord {
   }
 }
 
-/** What no client can send, so that nothing but a placeholder is printed as one. */
+/** A text that no client can send, so that nothing but a placeholder is printed as one. */
 const secret = randomUUID()
 const formatPlaceholder = (number: number): string => `${secret}:${number}`
 const printedPlaceholder = new RegExp(`"${secret}:(\\d+)"`, 'g')
@@ -67,8 +67,8 @@ const printedPlaceholder = new RegExp(`"${secret}:(\\d+)"`, 'g')
 /** Stands before and behind the number of a placeholder: printed JSON contains no such character. */
 const edge = '\0'
 
-/** What a template is filled in with. */
-interface Filling {
+/** The values for the placeholders of a template. */
+interface TemplateValues {
   /** The id under which it is stored: the tenant's, or one that no other tenant can have. */
   readonly id: string
   readonly version?: string | undefined
@@ -82,7 +82,7 @@ interface Filling {
  */
 export class RecordTemplate {
   readonly type: string
-  /** What the record refers to, as it came. */
+  /** The references of the record, as they were sent. */
   readonly links: readonly ReferenceSite[]
   readonly text: string
 
@@ -93,7 +93,7 @@ export class RecordTemplate {
   }
 
   /** The record as it will be stored. */
-  fill (filling: Filling): TaggedRecord {
+  fill (filling: TemplateValues): TaggedRecord {
     return new TaggedRecord(this, filling)
   }
 }
@@ -110,7 +110,7 @@ export class TaggedRecord {
   readonly links: readonly ReferenceSite[]
   readonly #text: string
 
-  constructor ({ type, links, text }: RecordTemplate, { id, version, targets }: Filling) {
+  constructor ({ type, links, text }: RecordTemplate, { id, version, targets }: TemplateValues) {
     this.type = type
     this.id = id
     this.version = version

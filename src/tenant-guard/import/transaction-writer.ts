@@ -115,7 +115,7 @@ export class TransactionWriter {
     return records.map((_, at) => outcomes.get(at) ?? {})
   }
 
-  /** A write is done, whatever its response holds. */
+  /** A write is done, even if the response is not readable. */
   #verifyOutcome (stored: StoredEntry | undefined, { type, id, text }: TaggedRecord): RecordOutcome {
     const status = Number.parseInt(String(stored?.response?.status), 10)
     const record = verifyAndRememberOwned(this.#context, stored?.resource, { type, id })
@@ -145,7 +145,7 @@ function isMade (entry: StoredEntry | undefined, record: TaggedRecord): boolean 
   )
 }
 
-/** A Bundle around what is printed already. */
+/** A Bundle of records that are already printed. */
 function buildTransaction (records: readonly TaggedRecord[]): string {
   const entries = records.map(record => `{"resource":${record.text},"request":${JSON.stringify(toEntryRequest(record))}}`)
   return `{"resourceType":"Bundle","type":"transaction","entry":[${entries.join(',')}]}`

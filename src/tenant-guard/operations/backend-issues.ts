@@ -3,7 +3,7 @@ import { parseStored } from '../../json/json.js'
 import { isElement } from '../../mappings/core/path.js'
 import type { TenantContext } from '../tenant-context.js'
 
-/** What a datastore says of a resource or a question, in words that may be shown. */
+/** A datastore's issues about a resource or a terminology request, in words that may be shown. */
 export interface BackendIssue {
   readonly severity: 'fatal' | 'error' | 'warning' | 'information'
   /** http://hl7.org/fhir/R4/valueset-issue-type.html */

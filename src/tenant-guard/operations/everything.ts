@@ -24,9 +24,9 @@ import { readMeta } from '../reads/read-record.js'
 const defaultCount = 100
 
 /**
- * A patient and what is about it. The datastore knows no tenants here, so the patient is checked first, and of the
- * response all is left out that is not the tenant's; a number of all entries would count it and is left out as well. So
- * is what the client did not request: HAPI passes over `_since`, and shows more types than `_type` names.
+ * A patient and the records about it. The datastore does not separate tenants here, so the patient is checked first,
+ * and records of other tenants are removed from the response; the total would count them and is removed as well. So are
+ * records that the client did not request: HAPI ignores `_since`, and returns more types than `_type` names.
  */
 export async function fetchPatientEverything (
   context: TenantContext, request: EverythingOperation
@@ -100,7 +100,7 @@ async function requireHeeded (context: TenantContext, parameters: EverythingOper
   })
 }
 
-/** The warning that a key with limits does not see everything, whatever there is. */
+/** The warning that a key with limits does not see everything, even if nothing was left out. */
 function buildAccessNote (context: TenantContext, narrowing: EverythingOperation['parameters']): string | undefined {
   if (context.access === undefined || narrowing.some(([name]) => name === '_type')) return undefined
   return 'The response has only records of types that this key may read.'

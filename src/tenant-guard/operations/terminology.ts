@@ -16,8 +16,8 @@ import { isNotOffered } from './validate.js'
 declare const guarded: unique symbol
 
 /**
- * One request that a proxy may carry to a datastore straight, built of what was parsed, and what may be shown of the
- * response. Only the guard makes one.
+ * A request that a proxy may forward to a datastore, built from the parsed request, and the filter for its response.
+ * Only the guard creates one.
  */
 export interface TerminologyRequest {
   readonly [guarded]: true
@@ -30,7 +30,7 @@ export interface TerminologyRequest {
   readonly headers: Readonly<Record<string, string>>
   readonly body?: string
   /**
-   * What the client may see of a response.
+   * Converts a response to the part of it that the client may see.
    * @throws {Failure}
    */
   readonly shown: (response: BackendResponse) => FhirResponse
@@ -61,7 +61,7 @@ export function buildTerminologyRequest (context: TenantContext, requested: Term
   } satisfies Omit<TerminologyRequest, typeof guarded> as TerminologyRequest
 }
 
-/** Whatever the method is, the operation changes nothing. */
+/** The operation changes nothing, with any method. */
 const readOnly: ReadRequest = { method: 'GET', path: '' }
 
 /** Longer request lines are refused by some servers. */

@@ -11,10 +11,10 @@ import { createRequest } from '../writes/writes.js'
 import type { FhirResource } from '../../mappings/fhir.js'
 
 /**
- * What the datastore thinks of a resource as it would be stored. That it is not valid is a response, and no failure; a
- * reference to what is not the tenant's is one, as on a write. It is held against R4 and what the operator loaded,
- * never against a questionnaire or measure of tenants, which HAPI looks up among those of all. What is not in R4's form
- * is said here: a datastore may drop it before it looks.
+ * The datastore's validation of a resource as it would be stored. An invalid resource is a response, not a failure; a
+ * reference to a record that is not the tenant's is a failure, as on a write. The resource is validated against R4 and
+ * the operator's definitions, never against a questionnaire or measure of tenants, which HAPI looks up among those of
+ * all. Violations of R4's form are reported here: a datastore may drop them before it validates.
  */
 export async function validate (context: TenantContext, request: Validate): Promise<FhirResponse> {
   const faults = validateStructure(request.resource)
@@ -84,7 +84,7 @@ const ofTenants: ReadonlySet<string> = new Set([
 ])
 
 /** A resource whose canonicals resolve to nothing, and the function that restores them. */
-interface Unresolved {
+interface MaskedResource {
   readonly resource: FhirResource
   /** JSON text with the canonicals of the resource in place of those that were put there. */
   readonly restored: (json: string) => string
@@ -92,9 +92,9 @@ interface Unresolved {
 
 /**
  * A resource for a validator that looks canonicals up among the definitions of all tenants, by URL alone, and reveals
- * what they demand. So its canonicals are replaced by names that do not exist.
+ * their constraints. So its canonicals are replaced by names that do not exist.
  */
-export function replaceCanonicals (resource: FhirResource): Unresolved {
+export function replaceCanonicals (resource: FhirResource): MaskedResource {
   const originals = new Map<string, string>()
   const createPlaceholder = (original: string): string => {
     const name = `urn:uuid:${randomUUID()}`

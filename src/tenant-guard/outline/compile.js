@@ -5,7 +5,7 @@ import { compileScript, printCompiled as print } from '../../json/nodes/compile.
 
 const source = join(import.meta.dirname, 'outline.as.ts')
 
-/** @returns the code in base64, of the source as it is or after a change @throws {Error} with what the compiler says */
+/** @returns the code of the source, which `change` may alter, in base64 @throws {Error} with the compiler's message */
 export const compileOutline = change => compileScript(source, change)
 
 /** @returns the text of `compiled.ts` */

@@ -21,7 +21,7 @@ interface OutlinerOptions {
   readonly api?: WebAssemblyApi | null
 }
 
-/** What a Bundle says of its records, and where in its text they are. */
+/** The content of a Bundle's outline: its records, and their positions in its text. */
 export interface Outline {
   /**
    * The Bundle, without the elements of its records that say neither what a record is nor whose: of each `resource` of
@@ -33,9 +33,10 @@ export interface Outline {
 }
 
 /**
- * What JSON.parse makes of a Bundle's text, in valid UTF-8, without the other elements and in a fraction of the time.
+ * The parts of a Bundle that JSON.parse would return for its text, in valid UTF-8, without the other elements and in a
+ * fraction of the time.
  * @returns undefined if the text has more than some MiB, has anything behind its entries, names a member twice that
- * decides which record it is or whose, or is not understood, as all that is not JSON
+ * identifies a record or its tenant, or is not understood, as all text that is not JSON
  */
 export const outlineBundle: (text: Buffer) => Outline | undefined = createOutliner()
 
@@ -60,13 +61,13 @@ export function createOutliner ({
   }
 }
 
-/** What stands in an outline in place of a value; `outline.as.ts` says where. */
+/** The markers in an outline in place of a value; `outline.as.ts` defines them. */
 const absent = 0
 const same = 0
 const none = 1
 const noTag = 2
 
-/** The Bundle that an outline stands for. */
+/** The Bundle that an outline represents. */
 function readOutline (items: readonly unknown[]): object {
   const entry: object[] = []
   let rest: unknown

@@ -1,6 +1,6 @@
 /**
- * AssemblyScript, compiled by `npm run outline` into `compiled.ts`: https://www.assemblyscript.org. It reads a Bundle as
- * strictly as JSON.parse does, and writes down what the check of a page looks at. It declines what it does not
+ * AssemblyScript, compiled by `npm run outline` into `compiled.ts`: https://www.assemblyscript.org. It reads a Bundle
+ * as strictly as JSON.parse does, and writes the parts that the check of a page needs. It declines what it does not
  * understand, and the caller parses the whole text.
  */
 
@@ -23,7 +23,7 @@ const tagName: u64 = 0x676174
 const systemName: u64 = <u64>0x6d65 << 32 | 0x74737973
 const codeName: u64 = 0x65646f63
 
-/** What is read next; 0 behind what is no JSON. */
+/** The next position to read; 0 after invalid JSON. */
 let at: usize = start
 /** The outline is written behind the text and its zeros: up to here, and no further than the limit. */
 let end: usize = 0
@@ -53,7 +53,7 @@ let lastTagsLength: usize = 0
 let lastRest: usize = 0
 let lastRestLength: usize = 0
 
-/** What stands in place of a value. */
+/** The markers in place of a value. */
 const absent: u8 = 0x30
 const same: u8 = 0x30
 const none: u8 = 0x31
@@ -137,7 +137,7 @@ function readEntry (): bool {
   return !isFull && isRoom(0)
 }
 
-/** Behind the members of an entry: what is checked of it. */
+/** After the members of an entry: writes the parts that are checked. */
 function writeIdentity (rest: usize): void {
   const restLength = end - rest
   if (isSame(lastRest, lastRestLength, rest, restLength)) {

@@ -10,7 +10,7 @@ import { isMatch } from './backend-bundle.js'
 /** How a datastore marks what it shortened; a text within a record has no unescaped quotes. */
 const subsettedPattern = /"code"\s*:\s*"SUBSETTED"/
 
-/** What was requested of which type; `elements` is `_elements`, undefined for whole records. */
+/** The requested elements of a type; `elements` is `_elements`, undefined for whole records. */
 interface RequestedElements {
   readonly type: string
   readonly elements: string | undefined

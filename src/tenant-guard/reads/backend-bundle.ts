@@ -169,7 +169,7 @@ const endOfBundle = Buffer.from(']}')
 
 /**
  * The list of entries with the gateway's URLs, without its closing bracket: a view that is valid until the next call.
- * Undefined unless all of it can be shown as it is, which an outline proves: it names no member twice, so that no
+ * Undefined unless all of it can be shown unchanged, which an outline proves: no object has a member twice, so no
  * reader finds another record in it, or another tenant's, than the one that was checked.
  */
 function rewriteEntryBytes (

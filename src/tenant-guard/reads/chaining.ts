@@ -15,9 +15,9 @@ import { rejectedSearch } from './require-searchable.js'
 const maxFound = 1_000
 
 /**
- * Joins as plain conditions on the records of a type. Each is answered by a search among the tenant's own records
- * first, because a datastore follows a reference wherever it leads; that the reference and its condition hold for one
- * and the same record needs no tag in the second phase.
+ * Joins as plain conditions on the records of a type. Each is resolved by a search among the tenant's own records
+ * first, because a datastore follows a reference to any tenant; that the reference and its condition hold for one and
+ * the same record needs no tag in the second phase.
  * @returns undefined when nothing can match
  * @throws {Failure} BAD_REQUEST when one of them leads over too many records or references
  */

@@ -40,9 +40,8 @@ export async function filterOwned (context: TenantContext, records: Iterable<str
 }
 
 /**
- * Which of the candidates (`Type/id`) are the tenant's, whatever their types, in at most one call: a batch of one
- * search for each type. A candidate of no valid form, or of a type that the datastore does not serve, is not among
- * them.
+ * Which of the candidates (`Type/id`) are the tenant's, of any type, in at most one call: a batch of one search for
+ * each type. A candidate of no valid form, or of a type that the datastore does not serve, is not among them.
  */
 export async function filterOwnedInBatch (
   context: TenantContext,

@@ -6,7 +6,7 @@ import type { FhirElement } from '../../mappings/fhir.js'
 /** The includes of a search that a key may follow, and the types that it may not read, `Resource` for any. */
 interface OpenIncludes<I extends Include> {
   readonly followed: readonly I[]
-  /** By the request alone, whatever is stored, so that it reveals nothing. */
+  /** Decided by the request alone, not by stored records, so that it reveals nothing. */
   readonly closedTypes: readonly string[]
 }
 
@@ -95,7 +95,7 @@ const isOfOtherType = (reference: string, type: string | undefined): boolean =>
  */
 const maxFollowed = 1_000
 
-/** What a page of a search held, before any check of whose it is. */
+/** The records of a page of a search, before their tenants are checked. */
 interface IncludedCounts {
   readonly matches: readonly unknown[]
   readonly included: readonly unknown[]

@@ -42,9 +42,9 @@ interface OwnSearch<T> {
 }
 
 /**
- * The result of a search among the tenant's own records. If a datastore returns records of others all the same, the
- * tenant's records are fetched again by their ids, so that entries, pages and total are those of a datastore without
- * the others. Of a whole result the caller leaves them out.
+ * The result of a search among the tenant's own records. If a datastore returns records of other tenants, the tenant's
+ * records are fetched again by their ids, so that entries, pages and total are those of a datastore without the others.
+ * Of a whole result the caller leaves them out.
  */
 export async function searchOwn<T> (
   context: TenantContext,

@@ -65,7 +65,7 @@ export function parsePageLink (link: string, baseUrl: string, paths: readonly st
 /** Where the pages of a search are. */
 export const listSearchPaths = (type: string): string[] => [type, `${type}/_search`]
 
-/** What a page is continued with. */
+/** The facts with which a page is continued. */
 interface Continuation {
   /** The datastore's link to the next page; undefined on the last one. */
   readonly next: string | undefined

@@ -24,7 +24,7 @@ export interface Related {
 
 const maxIncludes = 60
 
-/** Reads a record and what is one reference away from it, in one search. */
+/** Reads a record and the records that are one reference away from it, in one search. */
 export async function readRelated (context: TenantContext, request: RelatedRead): Promise<Related> {
   const { type, id, includes: requested } = request
   requireKnown(type, requested)

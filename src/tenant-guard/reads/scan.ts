@@ -6,9 +6,10 @@ import type { SearchParameter } from '../interaction.js'
 import { fetchPage } from './own-matches.js'
 import { parsePageLink, listSearchPaths } from './pages.js'
 import { isId } from '../../fhir/names.js'
+import { toSinglePageCacheControl } from '../restrict.js'
 import { isResponseTooLarge, type Send } from '../retry.js'
 
-/** The records that a walk visits: those of one type that a search finds. */
+/** The records of a scan: those of one type that a search finds. */
 export interface ScanPosition {
   readonly send: Send
   /** Of the datastore; a page link must begin with it. */
@@ -16,17 +17,16 @@ export interface ScanPosition {
   readonly type: string
   /** Records per page, unless a page turns out to be too large. */
   readonly pageSize?: number
-  /** Builds the search for one page: these parameters, and whatever else restricts it. */
+  /** Builds the search for one page: these parameters, and other conditions of the scan. */
   readonly buildSearch: (parameters: readonly SearchParameter[], count: number) => ReadRequest
 }
 
 /**
- * Where a walk begins, ISO 8601: after the last change of a record that was met, or with the first change that is
- * wanted.
+ * Where a scan begins, ISO 8601: after the last change of a record that was found, or with the first requested change.
  */
 interface ScanStart { readonly after?: string | undefined, readonly from?: string | undefined }
 
-/** What a walk meets at a time. */
+/** The records that a scan finds at a time. */
 export interface ScanChunk {
   readonly records: Records
   /** Everything that changed until then was met, this included. Absent within an instant. */
@@ -39,8 +39,8 @@ type Records = readonly StoredResource[]
 const usualPageSize = 1_000
 
 /**
- * Every record that exists throughout the walk, at least once, a page at a time, with the places from which a later
- * walk can continue. Records are ordered by their last change: one that is changed meanwhile moves ahead and is met
+ * Every record that exists throughout the scan, at least once, a page at a time, with the positions from which a later
+ * scan can continue. Records are ordered by their last change: one that is changed meanwhile moves ahead and is found
  * there, and a deletion moves none. The records of one instant get a search of their own, because a page may end among
  * them.
  */
@@ -58,8 +58,6 @@ export async function * scanChunks (position: ScanPosition, start: ScanStart = {
   }
 }
 
-// Only one page of each search is wanted, so the datastore need not store the rest. HAPI would cut it at 100.
-export const toScanCacheControl = (count: number): string => `no-cache, no-store, max-results=${count}`
 const allPages = 'no-cache'
 
 async function fetchPageAfter (position: ScanPosition, { after, from }: ScanStart): Promise<Records> {
@@ -73,7 +71,7 @@ async function fetchPageAfter (position: ScanPosition, { after, from }: ScanStar
         const { records } = await fetchRecords(
           position,
           position.buildSearch([...since, ['_sort', '_lastUpdated']], count),
-          toScanCacheControl(count)
+          toSinglePageCacheControl(count)
         )
         if (isOrdered(records, after)) return records
         if (attempt === maxAttempts) {
@@ -109,7 +107,7 @@ async function * readLinkedPages (
   search: ReadRequest,
   { count, max }: { readonly count: number; readonly max: number }
 ): AsyncGenerator<Records> {
-  const first = await fetchRecords(position, search, toScanCacheControl(count))
+  const first = await fetchRecords(position, search, toSinglePageCacheControl(count))
   const isComplete = first.next !== undefined || first.records.length < max
   let page = isComplete ? first : await fetchRecords(position, search, allPages)
   yield page.records
@@ -123,7 +121,7 @@ interface RecordPage { readonly records: Records, readonly next: string | undefi
 
 /**
  * The records of one page of a search of a type, with the link to the next one.
- * @param caching the Cache-Control of the request, such as that of {@link toScanCacheControl}
+ * @param caching the Cache-Control of the request, such as that of {@link toSinglePageCacheControl}
  * @throws {Failure} BAD_REQUEST for criteria that the datastore rejects, BACKEND_ERROR for a page that is not reliable
  */
 export async function fetchRecords (
@@ -150,8 +148,8 @@ function isRecord (value: unknown, type: string): boolean {
 }
 
 /**
- * Whether a page is what was requested: if a datastore ignored the order or the condition, the walk would miss records
- * or never end.
+ * Whether a page is as requested: if a datastore ignored the order or the condition, the scan would miss records or
+ * never end.
  */
 function isOrdered (records: Records, after: string | undefined): boolean {
   const times = [...after === undefined ? [] : [after], ...records.map(({ meta }) => meta.lastUpdated!)]

@@ -100,8 +100,9 @@ export async function findPage (
 const nothing = parseBundle({ resourceType: 'Bundle', type: 'searchset' })!
 
 /**
- * What a request's cursor carries; undefined without one. Of raw FHIR the `_count` next to it may be larger: it is a
- * maximum there. @throws {Failure} INVALID_CURSOR for another search's
+ * The content of a request's cursor; undefined without one. In raw FHIR the `_count` next to it may be larger: it is a
+ * maximum there.
+ * @throws {Failure} INVALID_CURSOR for the cursor of another search
  */
 export function openCursor (context: TenantContext, request: Search): CursorContents | undefined {
   const { cursor, parameters, conditions = [], count, route } = request
@@ -115,7 +116,7 @@ export function openCursor (context: TenantContext, request: Search): CursorCont
   return opened
 }
 
-/** A page as received, and what is known of its search from the page before. */
+/** A page as received, and facts about its search that the page before has provided. */
 type ReceivedPage = Pick<CursorContents, 'count'> & Partial<CursorContents> & {
   readonly response: BackendResponse
   readonly bundle: BackendBundle

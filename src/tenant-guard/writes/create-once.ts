@@ -26,11 +26,11 @@ export interface CreateResult extends WrittenRecord {
 /** The same with the datastore's response. */
 interface WriteResponse extends CreateResult, Written {}
 
-/** How often a create is repeated when another one with the same mark interferes. */
+/** How often a create is repeated when another one with the same tag interferes. */
 const maxTries = 6
 const tryAgainMs = 50
 
-/** Stores a new record, or finds the one that carries a mark: FHIR's conditional create. */
+/** Stores a new record, or finds the one that has the tag: FHIR's conditional create. */
 export async function createOnce (
   context: TenantContext,
   { type, resource, tags: codes, seenAt, since }: CreateOnce
@@ -46,7 +46,7 @@ export async function createOnce (
     if (found !== undefined && getFirstSeenTime(context, found, sought) >= since.getTime()) {
       return { record: found, isNew: false, response, warnings: [] }
     }
-    // An earlier mark leads to an old record, or to a second one besides the newer.
+    // An earlier tag leads to an old record, or to a second one besides the newer.
     const isOld = (found !== undefined || response.status === 412) && sought.length > 1
     // While the first is being stored, HAPI refuses the others instead of returning it.
     const isEarly = response.status === 409
@@ -65,7 +65,7 @@ function buildCondition ({ tenant }: TenantContext, codes: readonly string[]): s
 }
 
 /**
- * When the request that made a record was first seen, in milliseconds; Infinity where the datastore stored the mark
+ * When the request that made a record was first seen, in milliseconds; Infinity where the datastore stored the tag
  * alone.
  */
 function getFirstSeenTime (

@@ -4,10 +4,10 @@ import type { TenantContext } from '../tenant-context.js'
 import type { Criteria } from '../interaction.js'
 import { encodeTenantCriteria } from '../restrict.js'
 
-interface Line { readonly limit: LimitFunction, users: number }
+interface CriteriaQueue { readonly limit: LimitFunction, users: number }
 
 /** Only criteria with something under way take memory. */
-const lines = new WeakMap<Backend['upstream'], Map<string, Line>>()
+const lines = new WeakMap<Backend['upstream'], Map<string, CriteriaQueue>>()
 
 /**
  * Performs creates and updates of a tenant's by equal criteria one after the other. HAPI prevents two creates from
@@ -20,7 +20,7 @@ export async function withCriteriaLock<T> (
   work: () => Promise<T>
 ): Promise<T> {
   const name = `${criteria.type}?${encodeTenantCriteria(criteria, tenant)}`
-  const ofUpstream = lines.get(upstream) ?? new Map<string, Line>()
+  const ofUpstream = lines.get(upstream) ?? new Map<string, CriteriaQueue>()
   lines.set(upstream, ofUpstream)
   const line = ofUpstream.get(name) ?? { limit: pLimit(1), users: 0 }
   ofUpstream.set(name, line)

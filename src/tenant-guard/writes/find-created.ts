@@ -11,14 +11,15 @@ const clockSkewMs = 60_000
 /** How long after its intent a write may reach the datastore. */
 const maxDelayMs = 120_000
 
-/** New records of one type that are looked at, at most. */
+/** The maximum number of new records of one type that are examined. */
 const maxCreated = 1_000
 
 /**
- * Asks the datastore which changes of an intent were made, after a crash or without a response. What remains ambiguous
- * counts as made: an event too many leads a client to read a record again, one too few is never noticed.
- * @returns the changes by their places, and the new records that may be what the other changes created
- * @throws {Failure} 5xx if the datastore does not say
+ * Finds out from the datastore which changes of an intent were made, after a crash or without a response. A change that
+ * remains ambiguous counts as made: an event too many leads a client to read a record again, one too few is never
+ * noticed.
+ * @returns the changes by their places, and the new records that the other changes may have created
+ * @throws {Failure} 5xx if it can't be determined
  */
 export async function findCreated (
   context: TenantContext,
@@ -54,7 +55,7 @@ async function fetchStoredRecords (
   return stored
 }
 
-/** What became of a change of a record with a known id, by what is stored now; undefined if it was not made. */
+/** The change of a record with a known id, by its stored state; undefined if it was not made. */
 function toMadeChange (
   stored: StoredResource | undefined,
   { kind, type, id, before }: PlannedChange & { readonly id?: string },
@@ -70,7 +71,7 @@ function toMadeChange (
   return { ...made, kind: version === '1' ? 'created' : 'updated', version }
 }
 
-/** The tenant's records that came into being when the intent's may have, as far as they can be the intent's. */
+/** The tenant's records that were created in the time of the intent and may be the intent's. */
 async function fetchCreatedSince (
   context: TenantContext,
   type: string,

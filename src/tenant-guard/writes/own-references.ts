@@ -17,7 +17,7 @@ export function relativizeReference (text: string, fhirBase: string): string {
   return rest !== undefined && isRecordReference(rest) ? rest : text
 }
 
-/** What a text that may lead to a record is: the text of a Reference, or a primitive of this type. */
+/** The kind of a text that may lead to a record: the text of a Reference, or a primitive of this type. */
 type LinkKind = 'reference' | 'canonical' | 'url' | 'uri' | 'oid' | 'uuid' | 'xhtml'
 
 const linkKinds: ReadonlySet<string> = new Set<LinkKind>(['canonical', 'url', 'uri', 'oid', 'uuid', 'xhtml'])

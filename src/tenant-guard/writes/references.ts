@@ -55,8 +55,8 @@ export interface RejectedReference extends Pick<ReferenceSite, 'path' | 'referen
  */
 export class ReferenceFailure extends Failure {
   /**
-   * All references at fault as they stand in the resource; `issues` has the paths of the first in the same order. For
-   * no log and no message.
+   * All invalid references with their text in the resource; `issues` has the paths of the first in the same order. They
+   * must not appear in a log or message.
    */
   readonly references: readonly string[]
 
@@ -102,7 +102,7 @@ export function collectRecords (links: readonly ReferenceSite[]): ReadonlySet<st
   })
 }
 
-/** What a part of a resource refers to, as texts: what {@link ReferenceFailure.references} can be compared with. */
+/** The references of a part of a resource, as texts that can be compared with {@link ReferenceFailure.references}. */
 export function listReferences (part: FhirElement): readonly string[] {
   return collectReferences(part, []).map(({ reference }) => reference)
 }
@@ -132,15 +132,15 @@ export function collectReferences (
 }
 
 /**
- * What is inner in a resource, and where it stands: never copied, since a Bundle may hold a hundred thousand resources
- * that each hold others. `base` is that of the server in the fullUrl of an entry, against which its relative references
- * are resolved.
+ * The references that stay inside a resource, and those of the resources around it. They are never copied, since a
+ * Bundle may hold a hundred thousand resources that each hold others. `base` is the server's URL in the fullUrl of an
+ * entry, against which its relative references are resolved.
  */
 interface Inner { readonly own: ReadonlySet<string>, readonly around?: Inner, readonly base?: string }
 
 /**
- * Where the walk into a resource is. A path is put together of it only where something leads to a record: all systems
- * of codes are uris.
+ * The state of the traversal of a resource. Its path is built only for a reference to a record: all systems of codes
+ * are uris.
  */
 interface Walk {
   readonly links: ReferenceSite[]
@@ -149,7 +149,7 @@ interface Walk {
    * fullUrl.
    */
   readonly inner: Inner
-  /** What uris begin with that lead to a record of the datastore. */
+  /** The prefixes of uris that lead to a record of the datastore. */
   readonly beneath: readonly string[]
   readonly fhirBase: string
   /** Elements by their names, and places in lists, from the resource down. */
@@ -180,7 +180,7 @@ function step (to: string | number, value: unknown, walk: Walk): void {
 
 function gatherLinks (parent: FhirElement, key: string, walk: Walk): void {
   if (key === 'reference') {
-    // HAPI reads a list of one text as that text; whatever is no element must be a reference.
+    // HAPI reads a list of one text as that text; everything that is no element must be a reference.
     for (const value of collectLeaves(parent[key])) {
       if (isUriReference(parent, walk.steps) && isAbsolute(value)) noteUri(value, key, walk)
       else noteReference(value, walk)
@@ -259,7 +259,7 @@ function isAbsolute (value: unknown): boolean {
   return typeof value === 'string' && /^[a-z][a-z0-9+.-]*:/i.test(value)
 }
 
-/** `#` alone is the container, as what is contained may refer to it. */
+/** `#` alone is the container; contained resources may refer to it. */
 const container: Inner = { own: new Set(['#']) }
 
 function isInner (reference: string, { own, around, base }: Inner): boolean {
@@ -278,7 +278,7 @@ function withEntryBase ({ fullUrl }: FhirElement, { inner, steps }: Walk): Inner
 
 const none: ReadonlySet<string> = new Set()
 
-/** What is inner in a resource, with what is inner where it stands. */
+/** The inner references of a resource, in addition to those of the resources around it. */
 function withInnerReferences (
   { resourceType, contained, entry }: FhirElement, { inner: around, fhirBase, beneath }: Walk
 ): Inner {

@@ -44,7 +44,7 @@ export function toIssues ({ referrers, hasMore }: Referrers): readonly Issue[] {
   return [...named, ...more].map(issue => ({ severity: 'error', code: 'conflict', ...issue }))
 }
 
-/** What was found so far, and which records may have referrers that were not found. */
+/** The referrers that were found, and the records that may have others. */
 class ReferrerGraph {
   /** The records that refer to each one. */
   readonly #referrers = new Map<string, Set<string>>()
@@ -84,7 +84,7 @@ class ReferrerGraph {
         waiting.delete(record)
       }
     }
-    // What is left refers to each other, unless something that is not known refers to it.
+    // The remaining records refer to each other, unless an unknown record refers to them.
     const cycle = this.#open.size === 0 ? [...waiting] : []
     const inCycle = cycle.map(record => ({ ...toReferrer(record), cycle: true as const }))
     const listed: Referrer[] = [...ordered.map(toReferrer), ...inCycle]

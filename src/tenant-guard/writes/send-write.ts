@@ -43,7 +43,7 @@ async function recordOutcome (
   await open.made(made as ReadonlyArray<MadeChange | undefined>)
 }
 
-/** What a response says of one write. */
+/** The outcome of one write in a response. */
 interface WriteOutcome {
   readonly status: number
   readonly location: unknown

@@ -36,7 +36,7 @@ function checkEntryId (entry: unknown, at: number): Issue[] {
   return message === undefined ? [] : [fieldIssue(`Bundle.entry[${at}].resource.id`, message, 'business-rule')]
 }
 
-/** @returns undefined where the datastore leaves the id as it is */
+/** @returns undefined where the datastore does not change the id */
 function describeIdAlteration (fullUrl: string, id: unknown): string | undefined {
   if (id !== undefined) {
     return fullUrl.startsWith('urn:') && fullUrl.endsWith(`:${String(id)}`)

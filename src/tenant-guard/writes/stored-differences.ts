@@ -13,10 +13,9 @@ interface Notation {
 }
 
 /**
- * A warning for each part of a record that the datastore stored differently than it was sent; the operator learns of
- * it as well.
+ * A warning for each part of a record that the datastore stored differently than it was sent; also reports them to the
+ * operator. `record` is the version that this very write produced.
  * @param sent the record as the datastore received it
- * @param stored the version of it that this very write produced
  */
 export function warnAboutDifferences (
   { backend, onDifferences }: TenantContext,
@@ -55,7 +54,7 @@ interface Walk extends Notation {
  * - nulls that no extension stands for;
  * - its own URL before a reference, and a record in place of a transaction's placeholder.
  *
- * Pure, so that a test and a production warning tell the same.
+ * Pure, so that a test and a production warning report the same.
  * @param sent the record as the datastore received it, after references were replaced and the tenant's tag was set
  */
 export function findStoredDifferences (
@@ -112,7 +111,7 @@ function compareMember (name: string, [sent, stored]: readonly [FhirElement, Fhi
   walk.steps.pop()
 }
 
-/** One is a list. Nulls at its end, and a list of nothing else, stand for nothing. */
+/** One of them is a list. Nulls at its end, and a list of nothing else, have no meaning. */
 function compareLists (sent: unknown, stored: unknown, walk: Walk): void {
   if ((!Array.isArray(sent) && !isNothing(sent)) || (!Array.isArray(stored) && !isNothing(stored))) return report(walk)
   const [one, other] = [toList(sent), toList(stored)]
@@ -141,7 +140,7 @@ function isSameValue (sent: unknown, stored: unknown, walk: Walk): boolean {
   return type === 'xhtml' && isSameNarrative(sent, stored)
 }
 
-/** A decimal by its digits and the place of its point, whatever its notation: `12.0e1` has the key of `120`. */
+/** A decimal by its digits and the position of its point, in any notation: `12.0e1` has the key of `120`. */
 function toNumberKey (text: string): string {
   const [, sign = '', full = '', fraction = '', exponent = '0'] =
     /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([-+]?\d+))?$/.exec(text) ?? []
@@ -150,10 +149,7 @@ function toNumberKey (text: string): string {
   return scale < 0 ? `${sign}${digits}${'0'.repeat(Math.min(-scale, 400))} 0` : `${sign}${digits} ${scale}`
 }
 
-/**
- * The R4 type of the element where the walk is; undefined where R4 has none. It is looked up only for texts that
- * differ.
- */
+/** The R4 type of the current element; undefined where R4 has none. It is looked up only for texts that differ. */
 function findElementType ({ sent, steps }: Walk): string | undefined {
   let [type, value]: [string | undefined, unknown] = [sent.resourceType, sent]
   for (const step of steps) {
@@ -194,7 +190,7 @@ const entities: Readonly<Record<string, string>> = { lt: '<', gt: '>', amp: '&',
 
 function decodeEntity (hex: string | undefined, decimal: string | undefined, name: string): string {
   const code = hex !== undefined ? Number.parseInt(hex, 16) : Number(decimal)
-  // Other names stand for one character each, and the printer has any of them as it likes.
+  // Other entity names represent one character each; the printer may use any of them.
   return Number.isNaN(code) ? entities[name] ?? '\u{FFFD}' : String.fromCodePoint(Math.min(code, 0x10FFFF))
 }
 

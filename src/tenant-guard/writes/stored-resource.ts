@@ -8,7 +8,7 @@ export interface StoredResponse extends BackendResponse {
   readonly isLatest?: true
 }
 
-/** A record that was written, as far as it is known. */
+/** The type and id of a written record, as far as they are known. */
 interface ExpectedRecord { readonly type: string, readonly id?: string | undefined }
 
 /**

@@ -15,17 +15,17 @@ import { requireStorableBundle } from './stored-bundle.js'
 export function tagForTenant (resource: FhirResource, tenant: Tenant, before?: FhirResource): FhirResource {
   requireStorableBundle(resource)
   const { resourceType, id, meta = {}, ...elements } = resource
-  // Tags go first: what is removed needs no form.
-  const stamped = {
+  // Tags go first: tags that are removed need not be valid.
+  const tagged = {
     resourceType,
     ...(id !== undefined && { id }),
     meta: withCreationTime(tagMeta(meta, tenant), before),
     ...withoutTag(elements, tenant)
   }
-  const { faults, hasLongExtras } = checkStructure(stamped)
+  const { faults, hasLongExtras } = checkStructure(tagged)
   const issues = faults.length === 0 || before === undefined ? faults : filterNewFaults(faults, { resource, before })
   if (issues.length > 0) throw new Failure('VALIDATION_ERROR', { issues })
-  return hasLongExtras ? padLists(stamped) : stamped
+  return hasLongExtras ? padLists(tagged) : tagged
 }
 
 function tagMeta (received: unknown, tenant: Tenant): Meta {
@@ -68,7 +68,7 @@ function hasSystem ({ system }: { readonly system?: unknown }): boolean {
   return typeof system === 'string' && system.trim() !== ''
 }
 
-/** A security label says who may see a record, so it is not left out like a tag. */
+/** A security label controls access to a record, so it is not left out like a tag. */
 function rejectLabel (): never {
   throw invalidMeta('Each label in meta.security needs a system.')
 }
@@ -89,7 +89,7 @@ function withoutServerMeta ({
   return coding
 }
 
-/** The display of a mark is the time that {@link withIdempotencyTag} set. */
+/** The display of a tag is the time that {@link withIdempotencyTag} set. */
 function cleanIdempotencyTag (coding: FhirElement): FhirElement {
   const { display } = coding
   return {
@@ -102,8 +102,8 @@ function cleanIdempotencyTag (coding: FhirElement): FhirElement {
 export const getIdempotencyTagSystem = ({ system }: Tenant): string => `${system}:idempotency`
 
 /**
- * A stamped resource with this mark, or none, in place of any that it came with: two records with one mark would be
- * taken for each other.
+ * A tagged resource with this idempotency tag, or none, in place of any that the client sent: two records with one tag
+ * would be mistaken for each other.
  */
 export function withIdempotencyTag (
   resource: FhirResource,
@@ -177,7 +177,7 @@ function isFilled (labels: readonly FhirElement[] | undefined): boolean {
   return labels !== undefined && labels.length > 0
 }
 
-/** Whatever it was made by: an object that was taken for something else would not be looked into. */
+/** Objects of every class, since one that is not recognized would not be checked. */
 function isObject (value: unknown): value is FhirElement {
   return value !== null && typeof value === 'object' && !Array.isArray(value) && !(value instanceof ExactNumber)
 }

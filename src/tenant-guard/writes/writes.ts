@@ -24,7 +24,7 @@ export const uncertainOutcomeMessage = 'Before you repeat the change, check whet
 /** A record as it was stored. */
 export interface WrittenRecord {
   readonly record: StoredResource
-  /** What the datastore stored differently than it was sent. */
+  /** One for each part that the datastore stored differently than it was sent. */
   readonly warnings: readonly Issue[]
 }
 
@@ -55,7 +55,7 @@ export async function sendCreate (
 }
 
 /**
- * A resource as it goes into the datastore for the first time: without the client's id, stamped, its references
+ * A new resource as it is sent to the datastore: without the client's id, with the tenant's tag, its references
  * checked.
  */
 export async function createRequest (
@@ -83,7 +83,7 @@ export async function toCreateFailure (
   return unexpectedResponse(response, 'a create was not answered')
 }
 
-/** What is replaced. Only `version`, if present, may be: the one that was read, or the client's If-Match. */
+/** A full update. Only `version`, if present, may be replaced: the one that was read, or the client's If-Match. */
 type Replacement = Omit<Update, 'kind'> & Pick<Update, 'before'>
 
 /**
@@ -177,7 +177,7 @@ interface Checked {
   readonly resource: FhirResource
   /** Records that it refers to, taken for the tenant's without a look-up. */
   readonly believed: readonly string[]
-  /** Whether it is made unless some record meets criteria; a datastore may demand that it meets them itself. */
+  /** Whether it is created unless a record meets criteria; a datastore may require that it meets them itself. */
   readonly hasCriteria?: true
 }
 
@@ -208,7 +208,7 @@ async function toWriteFailure (
   await requireOwnReferences(context, resource, toFailureCause(response))
   if (response.status === 409 || response.status === 412) {
     const cause = toFailureCause(response)
-    // A new record has no version to read again. HAPI answers so where its index has no room for a value.
+    // A new record has no version to read again. HAPI responds so where its index has no room for a value.
     return new Failure('CONFLICT', { cause, ...(hasCriteria !== true && { message: notCreatedText }) })
   }
   return rejection(toFailureCause(response), { hasCriteria })
@@ -226,7 +226,7 @@ export function toWritten (
   return { record, response, warnings }
 }
 
-/** The stored record in the response to a write. The write is done, whatever the response holds. */
+/** The stored record in the response to a write. The write is done, even if the response is not readable. */
 export function toWriteResult (
   context: TenantContext,
   response: BackendResponse,

@@ -12,7 +12,7 @@ import { catchFailure } from '../../tenant-guard/guarded.js'
 const read: BackendRequest = { method: 'GET', path: 'Patient/1' }
 const write: BackendRequest = { method: 'POST', path: 'Patient', body: '{"resourceType":"Patient"}' }
 
-/** A clock that stands still, so that no pause between two tries goes by itself, until a test sets it forward. */
+/** A clock that stands still, so that no pause between two retries ends by itself, until a test sets it forward. */
 function createClock (): { readonly now: () => Date, readonly forward: (seconds: number) => void } {
   let ms = Date.now()
   return { now: () => new Date(ms), forward: seconds => { ms += seconds * 1_000 } }
@@ -49,7 +49,7 @@ async function withSecret (
 
 for (const method of ['client_secret_basic', 'client_secret_post'] as const) {
   t.test(
-    `a client of ${method} has its token, and asks for one whatever number of requests need it at once`,
+    `a client of ${method} gets its token, and requests one for any number of concurrent requests`,
     async t => {
       const {
         tokens,
@@ -66,7 +66,7 @@ for (const method of ['client_secret_basic', 'client_secret_post'] as const) {
   )
 }
 
-t.test('a client shows who it is by a signed assertion, with RSA as SMART asks for and with EC', async t => {
+t.test('a client authenticates by a signed assertion, with RSA as SMART requires and with EC', async t => {
   const keys = {
     RS384: generateKeyPairSync('rsa', { modulusLength: 2_048 }),
     ES384: generateKeyPairSync('ec', { namedCurve: 'P-384' })
@@ -89,7 +89,7 @@ t.test('a client shows who it is by a signed assertion, with RSA as SMART asks f
 })
 
 t.test(
-  'a client is known by its certificate, at a token server and a datastore whose authority the settings name',
+  'a client authenticates by its certificate, at a token server and a datastore whose authority is configured',
   async t => {
     const file = writeFiles(t, certificate)
     const tokens = await startTokenServer(t, { method: 'tls_client_auth' })
@@ -121,7 +121,7 @@ t.test(
   }
 )
 
-t.test('scope, resource and audience are asked for as they are set', async t => {
+t.test('scope, resource and audience are requested as configured', async t => {
   const tokens = await startTokenServer(t)
   const { backend } = await startGuarded(t, {
     accepts: tokens.accepts,
@@ -136,7 +136,7 @@ t.test('scope, resource and audience are asked for as they are set', async t => 
   })
 })
 
-t.test('a token is renewed ahead of its end by one caller, and no request waits for it', async t => {
+t.test('a token is renewed ahead of its expiry by one caller, and no request waits for it', async t => {
   const { now, forward } = createClock()
   const { tokens, guarded: { backend, server } } = await withSecret(t, { now })
   await backend.send(read)
@@ -144,7 +144,7 @@ t.test('a token is renewed ahead of its end by one caller, and no request waits 
   forward(3_600 - 200)
   let open = () => {}
   const opened = new Promise<void>(resolve => { open = resolve })
-  // The token server takes its time; the old token is good meanwhile.
+  // The token server is slow; the old token is valid meanwhile.
   tokens.behave((_, response) => {
     opened.then(() =>
       response
@@ -166,7 +166,7 @@ t.test('a token is renewed ahead of its end by one caller, and no request waits 
 })
 
 t.test(
-  'a token that a datastore refuses is dropped, and the request is done with a new one, be it a read, a write or a file',
+  'a token that a datastore rejects is dropped, and the request is sent with a new one, for reads, writes and files',
   async t => {
     for (const request of [read, write]) {
       const {
@@ -205,7 +205,7 @@ t.test(
   }
 )
 
-t.test('a question that a proxy carries comes with the token too, and again with a new one', async t => {
+t.test('a request that a proxy forwards carries the token too, and is sent again with a new one', async t => {
   const { tokens, guarded: { backend, statuses } } = await withSecret(t)
   const sendRequest = () =>
     new Promise<number>((resolve, reject) =>
@@ -232,7 +232,7 @@ t.test('a question that a proxy carries comes with the token too, and again with
   t.equal(await sendRequest(), 401, 'what was refused again goes to the guard')
 })
 
-t.test('a datastore that refuses every token does not make a caller of the token server of each request', async t => {
+t.test('a datastore that rejects every token does not cause a token request for each request', async t => {
   const tokens = await startTokenServer(t)
   const { backend } = await startGuarded(t, {
     accepts: () => false,
@@ -245,7 +245,7 @@ t.test('a datastore that refuses every token does not make a caller of the token
 })
 
 t.test(
-  'while no token can be had, requests are told when to come again, and the token server is left alone; then all goes on',
+  'while no token can be fetched, requests get a Retry-After and the token server is not called; later all are served',
   async t => {
     const { now, forward } = createClock()
     const {
@@ -275,7 +275,7 @@ t.test(
   }
 )
 
-t.test('a token that is good serves while no new one can be had, as long as it is good', async t => {
+t.test('a valid token is used until it expires while no new one can be fetched', async t => {
   const { now, forward } = createClock()
   const { tokens, guarded: { backend, server, isFailing } } = await withSecret(t, { now })
   await backend.send(read)
@@ -289,7 +289,7 @@ t.test('a token that is good serves while no new one can be had, as long as it i
   t.equal(server.seen.length, 3)
 })
 
-t.test('a client secret that was replaced serves for the next token, and a wrong one is told without it', async t => {
+t.test('a client secret that was replaced is used for the next token, and a rejected one is logged without its value', async t => {
   const { now, forward } = createClock()
   const file = writeFiles(t, { secret: 'wrong-s3cret\n' })
   const tokens = await startTokenServer(t)
@@ -311,7 +311,7 @@ t.test('a client secret that was replaced serves for the next token, and a wrong
   t.equal((await backend.send(read)).status, 200)
 })
 
-t.test('what a token server says beside a token is no token', async t => {
+t.test('a response of a token server without a valid token is an error', async t => {
   for (const [body, type] of [
     ['<html>', 'text/html'],
     ['{}', 'application/json'],

@@ -6,7 +6,10 @@ import type { DatastoreConfig } from '../../../src/config/schema.js'
 import type { HttpBackend } from '../../../src/backends/http-backend.js'
 import { sendJson, startFaultyServer, type FaultyServer } from '../faulty-server.js'
 
-/** A FHIR server that serves whom `accepts` takes and answers 401 to all others, and a gateway's client of it. */
+/**
+ * A FHIR server that serves requests that `accepts` accepts and responds 401 to all others, and the gateway's client of
+ * it.
+ */
 export interface Guarded {
   readonly server: FaultyServer
   readonly backend: HttpBackend

@@ -8,7 +8,7 @@ import { startGuarded } from './datastores.js'
 
 const now = () => new Date()
 
-t.test('without the library, a start says what to install', async t => {
+t.test('without the library, a start reports the package to install', async t => {
   const importMissing = () => Promise.reject(Object.assign(new Error('gone'), { code: 'ERR_MODULE_NOT_FOUND' }))
   const credentials: EntraCredentials = {
     kind: 'azure',
@@ -19,7 +19,7 @@ t.test('without the library, a start says what to install', async t => {
   await t.rejects(openEntra(credentials, now, importMissing), /npm install @azure\/identity/)
 })
 
-t.test('a managed identity has its token from the machine, for the datastore that it is for', async t => {
+t.test('a managed identity gets its token from the machine, for its datastore', async t => {
   const requested: string[] = []
   const machine = createServer((request, response) => {
     requested.push(`${request.url} ${request.headers['x-identity-header']}`)
@@ -36,7 +36,7 @@ t.test('a managed identity has its token from the machine, for the datastore tha
   })
   await new Promise<void>(resolve => machine.listen(0, '127.0.0.1', resolve))
   t.after(() => { machine.close(); machine.closeAllConnections() })
-  // As Azure App Service tells a process where its identity is.
+  // Azure App Service passes the address of its identity endpoint to a process in these variables.
   process.env.IDENTITY_ENDPOINT = `http://127.0.0.1:${(machine.address() as AddressInfo).port}/msi/token`
   process.env.IDENTITY_HEADER = 'of this machine'
   t.after(() => { delete process.env.IDENTITY_ENDPOINT; delete process.env.IDENTITY_HEADER })
@@ -50,7 +50,7 @@ t.test('a managed identity has its token from the machine, for the datastore tha
   t.match(requested[0], / of this machine$/)
 })
 
-t.test('what Entra ID says of a refusal is told by its code alone', async t => {
+t.test('a rejection by Entra ID is reported by its error code alone', async t => {
   class ClientSecretCredential {
     getToken () {
       return Promise.reject(

@@ -18,7 +18,7 @@ interface Scene {
   readonly guarded: GuardedFhir
   readonly tokens: TokenServer
   readonly configuration: object
-  /** Ends the token that the gateway has; so long after the last one that it may ask for another. */
+  /** Ends the token that the gateway has, once the gateway may request another one. */
   readonly endToken: () => void
   readonly forward: (seconds: number) => void
 }
@@ -43,7 +43,7 @@ async function setScene (t: Test): Promise<Scene> {
   return { gateway, guarded, tokens, configuration, endToken, forward }
 }
 
-/** A client that wants each request to succeed. */
+/** A client that requires each request to succeed. */
 function createStrictSender ({ gateway, secret }: { readonly gateway: TestGateway, readonly secret: string }) {
   return async (method: string, path: string, body?: object): Promise<any> => {
     const type = path.startsWith('fhir') ? 'application/fhir+json' : 'application/json'
@@ -62,7 +62,7 @@ function createStrictSender ({ gateway, secret }: { readonly gateway: TestGatewa
   }
 }
 
-t.test('a whole gateway in front of a datastore that demands a token', async t => {
+t.test('a whole gateway in front of a datastore that requires a token', async t => {
   const scene = await setScene(t)
   const { gateway, guarded, tokens, endToken, forward } = scene
   const { secret } = await gateway.createKey()
@@ -93,7 +93,7 @@ t.test('a whole gateway in front of a datastore that demands a token', async t =
     t.equal((await sendRequest('GET', 'fhir/Patient')).total, 2, 'each write was done once')
   })
 
-  await t.test('imports and exports, though the token ends in the midst of each', async t => {
+  await t.test('imports and exports finish, though the token ends while each runs', async t => {
     forward(11)
     guarded.after(2, tokens.revokeAll)
     const imports = createImporter(gateway, secret)
@@ -109,7 +109,7 @@ t.test('a whole gateway in front of a datastore that demands a token', async t =
     t.equal(parseRecords(await sendRequest('GET', new URL(files[0].url).pathname.slice('/v1/'.length))).length, 1_202)
   })
 
-  await t.test('has a new token before the old one ends', async t => {
+  await t.test('gets a new token before the old one expires', async t => {
     const before = {
       refusals: guarded.requested.filter(({ status }) => status === 401).length,
       tokens: tokens.requested.length
@@ -121,9 +121,9 @@ t.test('a whole gateway in front of a datastore that demands a token', async t =
     t.equal(guarded.requested.filter(({ status }) => status === 401).length, before.refusals, 'none was refused')
   })
 
-  await t.test('never comes without a token, and a refusal costs one request more', async t => {
+  await t.test('never sends a request without a token, and a rejection costs one more request', async t => {
     const fetchChecks = async () => (await gateway.inject('/health')).json().data.checks
-    // On a busy machine a second may be too short for an answer; it is asked again after some.
+    // On a busy machine the response may take longer than a second, so the check is repeated.
     await waitUntil(async () => (await fetchChecks()).testDatastore.status === 'ok')
     t.equal((await fetchChecks()).datastoreCredentials.status, 'ok')
     t.same(guarded.requested.filter(({ authorization }) => !/^Bearer \S{20,}$/.test(authorization ?? '')), [])
@@ -143,7 +143,7 @@ t.test('a whole gateway in front of a datastore that demands a token', async t =
   })
 
   await t.test(
-    'is examined by clinigate doctor with the same settings, though the token ends in the midst',
+    'clinigate doctor examines it with the same settings, though the token ends meanwhile',
     async t => {
       const folder = mkdtempSync(join(tmpdir(), 'clinigate-doctor-'))
       t.teardown(() => rmSync(folder, { recursive: true }))

@@ -14,13 +14,13 @@ function createDirectory (t: Test): string {
   return path
 }
 
-/** A clock that a test sets forward, past the time for which a file is not looked at. */
+/** A clock that a test sets forward, past the time for which a file is not read again. */
 function createClock (): { readonly now: () => Date, readonly later: () => void } {
   let aheadMs = 0
   return { now: () => new Date(Date.now() + aheadMs), later: () => { aheadMs += 10_000 } }
 }
 
-t.test('a token that was replaced in its file is in force without a restart', async t => {
+t.test('a token that was replaced in its file takes effect without a restart', async t => {
   const tokenFile = join(createDirectory(t), 'token')
   writeFileSync(tokenFile, 'one\n')
   const { now, later } = createClock()
@@ -33,7 +33,7 @@ t.test('a token that was replaced in its file is in force without a restart', as
   t.same(server.seen.map(({ headers }) => headers.authorization), ['Bearer one', 'Bearer two'])
 })
 
-t.test('a datastore that refuses the old token gets the new one at once, and the request is done', async t => {
+t.test('a datastore that rejects the old token gets the new one at once, and the request succeeds', async t => {
   const tokenFile = join(createDirectory(t), 'token')
   writeFileSync(tokenFile, 'one')
   let validHeader = 'Bearer one'
@@ -50,7 +50,7 @@ t.test('a datastore that refuses the old token gets the new one at once, and the
 })
 
 t.test(
-  'while the file is empty, away or holds no token, the last good one serves; the log and the health say so once',
+  'while the file is empty, missing or holds no token, the last valid one is used; the log and the health report it once',
   async t => {
     const tokenFile = join(createDirectory(t), 'token')
     writeFileSync(tokenFile, 'one')

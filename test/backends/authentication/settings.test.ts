@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { ConfigError, loadConfig } from '../../../src/config/load.js'
 
-t.test('settings of a datastore that cannot work stop the start, and none of their values is told', async t => {
+t.test('invalid settings of a datastore stop the start, and no error contains their values', async t => {
   const directory = mkdtempSync(join(tmpdir(), 'clinigate-settings-'))
   t.after(() => rmSync(directory, { recursive: true }))
   const getDatastoreErrors = (datastore: object): readonly string[] => {

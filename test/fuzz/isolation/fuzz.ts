@@ -7,7 +7,7 @@ import type { AttackWorld } from '../../isolation/attack-world.js'
 import { readUntouchableState, checkOwnRecords } from '../../isolation/run-attacks.js'
 import { anyRequest, fillNames, type FuzzRequest } from './requests.js'
 
-/** Where and how long to look: until the first of both bounds, but never for fewer than `fewest` requests. */
+/** Where and how long to look: until the first of both limits, but for at least `minRequests` requests. */
 export interface FuzzEffort {
   readonly seed: number
   readonly minRequests: number
@@ -15,13 +15,13 @@ export interface FuzzEffort {
   readonly minutes: number
 }
 
-/** What came of it: how many requests were sent, and the smallest sequence that went wrong. */
+/** The result: how many requests were sent, and the smallest sequence that failed. */
 interface FuzzResult { readonly sent: number, readonly failure?: string }
 
 /**
- * Sends sequences of generated requests in the name of one organization. No answer, call or line of the log may hold
- * anything of the other's, none may be our own failure, each must be the same about the other's records as about
- * records that never were, and after each sequence the other's records are as they were.
+ * Sends sequences of generated requests in the name of one organization. No response, call or log line may contain
+ * anything of the other's, none may be our own failure, each must be the same for the other's records as for records
+ * that never existed, and after each sequence the other's records must be unchanged.
  */
 export async function fuzz (
   world: AttackWorld, { seed, minRequests, requests, minutes }: FuzzEffort
@@ -39,7 +39,7 @@ export async function fuzz (
       if ((await readUntouchableState(world)) !== before) throw new Error("what is the other's was changed")
     }
   )
-  // Not one check that is interrupted: its last sequence would go on beside what follows.
+  // Not one check that is interrupted: its last sequence would run on during what follows.
   let result: RunDetails<[FuzzRequest[]]>
   let round = 0
   do result = await fc.check(property, { seed: seed + round++, numRuns: 10 })
@@ -52,7 +52,7 @@ export async function fuzz (
   return { sent: sender.sent, ...failure !== '' && { failure } }
 }
 
-/** What requests name may be stored in the sender's own records, so it is no sign of a leak. */
+/** Names in requests may be stored in the sender's own records, so they are no sign of a leak. */
 function withoutSent (world: AttackWorld): AttackWorld {
   const sent = ['theirs', 'theirsTwo', 'theirsGone', 'theirMark', 'theirTenant'].map(name => world.names[name])
   return { ...world, secrets: world.secrets.filter(secret => !sent.includes(secret)) }
@@ -75,13 +75,13 @@ class Sender {
       ownCursor: names.cursor!
     }
     this.names = { ...names, ...other }
-    // Of one length each, so that the answers can be compared.
-    const nobodys = Object.fromEntries(
+    // Of equal length each, so that the responses can be compared.
+    const unknown = Object.fromEntries(
       Object.entries(other)
         .filter(([name]) => name !== 'ownCursor')
         .map(([name, value]) => [name, toUnknownValue(value)])
     )
-    this.#unknownNames = { ...this.names, ...nobodys }
+    this.#unknownNames = { ...this.names, ...unknown }
   }
 
   readonly names: Readonly<Record<string, string>>
@@ -105,8 +105,8 @@ class Sender {
   }
 
   /**
-   * The same request about what never was must be answered alike; what changed something of the sender's own is not
-   * asked twice.
+   * The same request for records that never existed must get the same response; a request that changed something of the
+   * sender's own is not repeated.
    */
   async #requireAsUnknown (request: FuzzRequest, first: Outcome): Promise<void> {
     const requested = fillNames(request, this.names)
@@ -134,7 +134,7 @@ class Sender {
       (text, value) => text.replaceAll(value, '(named)').replaceAll(encodeURIComponent(value), '(named)'),
       formatComparable(outcome, '')
     )
-    // A page's cursor is sealed anew each time.
+    // A page's cursor is sealed again each time.
     return text.replace(/_cursor=[\w-]+/g, '_cursor=').replace(/\["content-length","\d+"\]/, '')
   }
 
@@ -173,7 +173,7 @@ class Sender {
       const { result, calls } = await watchCalls(exchange)
       return { ...result, calls }
     } catch (error) {
-      // What no client can write is not sent.
+      // A request that no client can write is not sent.
       if (['ERR_UNESCAPED_CHARACTERS', 'ERR_INVALID_CHAR'].includes((error as NodeJS.ErrnoException).code ?? '')) {
         return undefined
       }
@@ -182,7 +182,7 @@ class Sender {
   }
 }
 
-/** A text of the same length and look that nobody has. */
+/** A text of the same length and look that no record has. */
 function toUnknownValue (text: string): string {
   const random = randomBytes(text.length).toString('hex')
   return (

@@ -6,17 +6,17 @@ import { handOverOnHapi } from '../../isolation/failover.js'
 import { startSandboxStores } from '../../isolation/sandbox-stores.js'
 import { fuzz, type FuzzEffort } from './fuzz.js'
 
-// ISOLATION_SEED=$RANDOM looks elsewhere; `npm run fuzz -- --minutes 60` looks longer.
+// ISOLATION_SEED=$RANDOM uses another seed; `npm run fuzz -- --minutes 60` runs longer.
 const seed = Number(process.env.ISOLATION_SEED ?? 4)
 const minRequests = 500
 
 t.setTimeout(600_000)
-t.test('no generated request shows or changes anything of another organization\'s, on the sandbox', async t => {
+t.test('no generated request reads or changes anything of another organization, on the sandbox', async t => {
   t.setTimeout(400_000)
   await runFuzz(t, await startSandboxStores(t), { seed, minRequests, requests: 50_000, minutes: 1 })
 })
 
-t.test("no generated request shows or changes anything of another organization's, on the real FHIR server", async t => {
+t.test('no generated request reads or changes anything of another organization, on the real FHIR server', async t => {
   t.setTimeout(600_000)
   const stores: Stores = {
     ...(await startSandboxStores(t)),

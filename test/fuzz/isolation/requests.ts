@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 
 /**
- * A request as it is generated: names in braces stand for ids and texts of the sender (`{own}`), of the other
- * organization (`{other}`) and of nobody, so that the same request can be sent about the other's and about what never
- * was.
+ * A generated request: names in braces stand for ids and texts of the sender (`{own}`), of the other organization
+ * (`{other}`) and of no organization, so that the same request can be sent for the other's records and for records that
+ * never existed.
  */
 export interface FuzzRequest {
   readonly method: string
@@ -76,7 +76,7 @@ const id = fc.oneof(
   { weight: 1, arbitrary: fc.constantFrom(...oddIds) }
 )
 
-/** Texts that stand in values: harmless, hostile, the other's. */
+/** Texts for values: harmless, hostile, the other's. */
 const value = fc.oneof(
   {
     weight: 6,
@@ -271,7 +271,7 @@ const reference = fc.constantFrom(
   'Binary/{other}',
   'Questionnaire/{other}|1'
 )
-// What is stored names nothing of the other's outside the places that are refused or cleaned: a search would find it
+// Stored records name nothing of the other's outside the places that are rejected or cleaned: a search would find it
 // there.
 const tag = fc.oneof(
   fc.record(
@@ -308,7 +308,7 @@ const meta = fc.oneof(
   { weight: 1, arbitrary: fc.constantFrom<unknown>('x', [], null, { tag: 'x' }, { tag: [[]] }, { _tag: [] }) }
 )
 
-/** What may stand anywhere in a resource, be it an element or not. */
+/** Names that may be anywhere in a resource, elements or not. */
 const extra = fc.oneof(
   reference.map(text => ({ extension: [{ url: 'http://x.example/e', valueReference: { reference: text } }] })),
   reference.map(text => ({ generalPractitioner: [{ reference: text }] })),
@@ -398,7 +398,7 @@ const withBody = (request: FuzzRequest, contentType: string, body: string): Fuzz
   headers: { 'content-type': contentType, ...request.headers }
 })
 
-/** Reads, searches and whatever else has no body. */
+/** Reads, searches and other requests without a body. */
 const bodiless: fc.Arbitrary<FuzzRequest> = fc
   .tuple(
     fc.constantFrom('GET', 'GET', 'GET', 'GET', 'HEAD', 'DELETE', 'OPTIONS', 'POST', 'TRACE'),
@@ -472,7 +472,7 @@ const writing: fc.Arbitrary<FuzzRequest> = fc.constantFrom(...types).chain(name 
 
 const single = fc.oneof(bodiless, searching, writing)
 
-/** A Bundle of other requests, and of what is none. */
+/** A Bundle of other requests, and of entries that are none. */
 const bundled: fc.Arbitrary<FuzzRequest> = fc
   .tuple(
     fc.constantFrom('batch', 'transaction', 'batch', 'transaction', 'collection', ''),

@@ -1,7 +1,7 @@
 /**
- * `npm run fuzz [-- --minutes N --requests N --seed N --hapi URL]`: generated requests of one organization beside
- * another on the sandbox, or on a FHIR server that is given. Prints the seed; a failure is shrunk to the requests that
- * matter.
+ * `npm run fuzz [-- --minutes N --requests N --seed N --hapi URL]`: generated requests of one organization while
+ * another has records, on the sandbox or on the given FHIR server. Prints the seed; a failure is shrunk to the requests
+ * that matter.
  */
 import { parseArgs } from 'node:util'
 import { startAttackWorld } from '../../isolation/attacks.js'

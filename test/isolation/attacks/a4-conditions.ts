@@ -38,7 +38,7 @@ const refused = [
   '_id='
 ]
 
-/** A patch that means well to nobody: each is applied to the attacker's own record. */
+/** Malicious patches: each is applied to the attacker's own record. */
 const patches: ReadonlyArray<readonly [object[], number | readonly number[]]> = [
   [[{ op: 'replace', path: '/meta/tag/0/code', value: '{theirTenant}' }], 200],
   [[{ op: 'add', path: '/meta/tag/-', value: theirs }], 200],
@@ -76,7 +76,7 @@ const holders = {
   simple: ['', '/address', '/identifiers', '/lastName', '/active']
 } as const
 
-/** What a token that names a member of the language's own could be asked to do; none of it may be done. */
+/** Patches whose pointer names an inherited member of a JavaScript value; none of them may have an effect. */
 const buildInheritedPatches = (holder: string, name: string): ReadonlyArray<Readonly<Record<string, unknown>>> => [
   ...[`${holder}/${name}/x`, `${holder}/${name}/call`, `${holder}/${name}/prototype/x`].map(path => ({
     op: 'add',

@@ -5,7 +5,7 @@ const claim = (tag: unknown) => patient({ meta: { tag } })
 const theirs = { system: 'urn:clinigate:tenant', code: '{theirTenant}' }
 const mine = { system: 'urn:clinigate:tenant', code: '{ownTenant}' }
 
-/** Ways to say in a body whose a record is. The stored one must carry the writer's tag alone. */
+/** Bodies that claim another owner. The stored record must carry the writer's tag alone. */
 const claims = [
   [theirs],
   [mine, theirs],

@@ -285,7 +285,7 @@ const referenceLocations: ReadonlyArray<readonly [string, object]> = [
   ]
 ]
 
-/** A7: references of what is written, wherever they are. */
+/** A7: references in written resources, wherever they are. */
 export const references = defineSection([
   ...spellings.map(text => ({
     row: 'A7 spelling',

@@ -58,7 +58,7 @@ const query = '?from=Patient/{theirs}&to=Patient/{own}&query={PatientList{id}}&_
   '%7BPatientList%7Bid%7D%7D'
 )
 
-/** A8: only what is on the list is offered, and nothing of it goes beyond a tenant. */
+/** A8: only operations on the list are offered, and none of them reaches beyond a tenant. */
 export const operations = defineSection([
   ...denied.flatMap(operation => [
     { row: 'A8 system operation', send: `GET /${operation}${query}`, status: [404, 405] },

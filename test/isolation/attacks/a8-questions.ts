@@ -14,7 +14,7 @@ const observation = (reference: string) => ({
   subject: { reference }
 })
 
-/** A8: questions about resources and codes, and A3: compartments. */
+/** A8: operations on resources and codes, and A3: compartments. */
 export const questions = defineSection([
   { row: 'A8 $validate', send: 'POST /Observation/$validate', body: observation('Patient/{stranger}'), status: 422 },
   {

@@ -1,36 +1,35 @@
 /**
- * One hostile or honest request, as a row that can be read. Names in braces stand for what {@link Names} has; a row
- * with
- * `{stranger}` or `{secret}` is sent once for each thing that is not the caller's, and all answers must be one.
+ * One hostile or honest request, as a readable row. Names in braces stand for those of {@link Names}; a row with
+ * `{stranger}` or `{secret}` is sent once for each thing that is not the caller's, and all responses must be equal.
  */
 export interface Attack {
-  /** The row of the isolation rules that it tries: `A3 chain`. */
+  /** The row of the isolation rules that it tests: `A3 chain`. */
   readonly row: string
   /** Method and target below `/v1/fhir`; a target that begins with `!` is sent whole. */
   readonly send: string
   /** Whole lines, in their order: `if-match: W/"1"`. */
   readonly headers?: readonly string[]
-  /** A text is sent as it is; anything else as JSON. */
+  /** Text is sent unchanged; anything else as JSON. */
   readonly body?: unknown
-  /** Whose key: the attacker's unless said. */
+  /** The key: the attacker's unless given. */
   readonly as?: 'attacker' | 'reader' | 'writer' | 'live' | 'victim' | 'nobody'
   readonly status: number | readonly number[]
-  /** Texts that an honest tenant's answer must hold. */
+  /** Texts that the response to an honest tenant must contain. */
   readonly shows?: readonly string[]
-  /** Texts that the answer must not hold, beside all secrets. */
+  /** Texts that the response must not contain, in addition to all secrets. */
   readonly hides?: readonly string[]
   /** Where only one of the servers can show it. */
   readonly on?: 'hapi' | 'sandbox'
   /** The datastore holds what no gateway would have stored, so the guard reports it. */
   readonly incident?: boolean
-  /** `HTTP/1.1` unless said. */
+  /** `HTTP/1.1` unless given. */
   readonly http?: '1.0' | '1.1'
 }
 
 /** What the names in braces stand for. */
 export type Names = Readonly<Record<string, string>>
 
-/** Whatever is not the caller's, each of one length so that answers can be compared byte for byte. */
+/** Things that are not the caller's, each of one length so that responses can be compared byte for byte. */
 const strangers = [
   'unknown',
   'theirs',
@@ -42,7 +41,7 @@ const strangers = [
   'lookalike'
 ] as const
 
-/** A text that only the other tenant has stored, and one that nobody has. */
+/** A text that only the other tenant has stored, and one that no tenant has. */
 const secrets = ['theirMark', 'nobodysMark'] as const
 
 /** The form that HTML forms and FHIR searches have. */

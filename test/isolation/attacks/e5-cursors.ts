@@ -15,7 +15,7 @@ const wrong = [
   'theirPages'
 ]
 
-/** E5: a cursor serves the search that gave it, and nothing and nobody else. */
+/** E5: a cursor is valid for the search that returned it, and for no other search or caller. */
 export const cursors = defineSection([
   ...wrong.flatMap(name => [
     { row: `E5 ${name}`, send: `GET /Patient?_cursor={${name}}`, status: 400 },

@@ -4,11 +4,11 @@ import type { Offered } from '../../../tenant-guard/capabilities.js'
 import { subscriptionParameters } from './query.js'
 import { subscriptionProfile } from './resource.js'
 
-/** What the guide requires of a server, which this gateway implements. */
+/** The guide's requirements on a server, which this gateway meets. */
 export const subscriptionServer =
   'http://hl7.org/fhir/uv/subscriptions-backport/CapabilityStatement/backport-subscription-server-r4'
 
-/** What a CapabilityStatement says of subscriptions, with a topic for each type that datastores have. */
+/** The part of a CapabilityStatement about subscriptions, with a topic for each type that datastores have. */
 export function buildSubscriptionCapability (fhirBase: string, { hasType }: Offered): unknown {
   return {
     extension: [...resourceTypes].filter(type => isTenantType(type) && hasType(type)).map(type => ({

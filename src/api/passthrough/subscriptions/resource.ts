@@ -54,8 +54,9 @@ export function toSubscriptionResource (subscription: Subscription, fhirBase: st
 }
 
 /**
- * What a Subscription asks for.
- * @throws {Failure} VALIDATION_ERROR for what R4 or the guide do not have, and for what is not supported here
+ * The subscription that a Subscription resource describes.
+ * @throws {Failure} VALIDATION_ERROR for content that R4 or the guide does not define, and for features that are not
+ * supported here
  */
 export function parseSubscription (sent: FhirResource, fhirBase: string): SubscriptionDraft {
   const faults = validateStructure(sent)

@@ -39,7 +39,7 @@ interface Call {
 type Handle = (call: Call) => Promise<unknown>
 type Interaction = 'create' | 'read' | 'update' | 'delete' | 'search'
 
-/** What each path below `/Subscription` offers, by method. */
+/** The interactions on each path below `/Subscription`, by method. */
 const offered: Readonly<Record<string, Readonly<Record<string, readonly [Interaction, Handle]>>>> = {
   '': { GET: ['search', search], POST: ['create', create] },
   _search: { POST: ['search', search] },
@@ -217,7 +217,7 @@ function send (
 ): FastifyReply {
   const record = toSubscriptionResource(subscription, fhirBase)
   const response = { status, record, body: JSON.stringify(record) }
-  // Who may read the records of the topic may see the subscription.
+  // A key that may read the records of the topic may see the subscription.
   return sendFhirResponse(reply, response, { interaction: { kind, type: subscription.type }, fhirBase })
 }
 

@@ -3,7 +3,7 @@
  * press send nothing, and keeps what was typed into a form until it is saved.
  */
 
-// In the language of the page, and with the zone, so that nobody takes it for another one.
+// In the language of the page, and with the time zone, so that it is not mistaken for another one.
 const short = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', year: 'numeric', hour: '2-digit', minute: '2-digit', timeZoneName: 'short' })
 
 for (const time of document.querySelectorAll('time[datetime]')) {
@@ -28,7 +28,7 @@ async function copy (button) {
     // The reader, or a page that is not served over https, does not allow it.
     button.textContent = 'Select and copy it by hand'
   }
-  // The button keeps its name for screen readers, so that they are told apart from it.
+  // The button keeps its name for screen readers, which distinguish it from this text.
   status.textContent = button.textContent
   setTimeout(() => {
     button.textContent = text
@@ -41,12 +41,12 @@ for (const button of document.querySelectorAll('button[data-copy]')) {
   button.addEventListener('click', () => copy(button))
 }
 
-/** Whoever stops the answer may press again after this time. */
+/** A person who stops the loading of the response may press again after this time. */
 const pressedForMs = 10_000
 const sent = new WeakSet()
 let isServed = false
 
-// A second press would take the place of the first, whose answer may show a secret that is shown only once.
+// A second press would replace the first, whose response may show a secret that is shown only once.
 for (const form of document.querySelectorAll('form[method=post]')) {
   form.addEventListener('submit', event => {
     if (sent.has(form)) event.preventDefault()

@@ -24,10 +24,13 @@ const actionLabels: Readonly<Record<string, string>> = {
   'webhook changed': 'changed a webhook',
   'webhook deleted': 'deleted a webhook',
   'webhook secret rolled': 'rolled the secret of a webhook',
-  'webhook events sent again': 'had events of a webhook sent again'
+  'webhook events sent again': 'had events of a webhook sent again',
+  'subscription created': 'made a subscription',
+  'subscription changed': 'changed a subscription',
+  'subscription deleted': 'deleted a subscription'
 }
 
-/** The text of an action; an action without a text is shown as it is recorded. */
+/** The text of an action; an action without a text is shown unchanged. */
 export function formatAction (action: string): string {
   return Object.hasOwn(actionLabels, action) ? actionLabels[action]! : action
 }

@@ -28,7 +28,10 @@ export function readResourceChoice (body: unknown): ResourceChoice {
   }
 }
 
-/** The scopes that a form requests; what it does not offer is left as it is, for the control plane to refuse. */
+/**
+ * The scopes that a form requests. A scope that the form does not offer is passed on unchanged; the control plane
+ * rejects it.
+ */
 export function readScopes (body: unknown): Scope[] {
   const choice = readField(body, 'scopes')
   return choice === chosenResources ? toScopes(readResourceChoice(body)) : [choice as Scope]

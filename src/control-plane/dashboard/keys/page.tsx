@@ -32,7 +32,7 @@ export function KeyPage ({ csrf, apiKey: key, now, mayChange, lastDay, error }: 
       <p>
         <a href={auditPath(key.tenantId, { entity: key.keyId })}>Audit trail of this key</a>
         {' · '}
-        <a href={keyPath(key.keyId, 'reach')}>State on each gateway</a>
+        <a href={keyPath(key.keyId, 'propagation')}>State on each gateway</a>
       </p>
       {canEnd ? <ExpiryForm csrf={csrf} keyId={key.keyId} now={now} lastDay={lastDay} error={error} /> : ''}
     </>

@@ -49,14 +49,14 @@ export const keyPages = (parts: DashboardContext): ReadonlyArray<DeclaredPage<an
   ...keyChangePages(parts),
   definePage({
     ...keyPageBase,
-    path: '/keys/:keyId/reach',
+    path: '/keys/:keyId/propagation',
     title: 'State on each gateway',
     show: async ({ subject, request: { controlService } }) =>
       <PropagationPage apiKey={subject} reach={await fetchSettledPropagation(controlService, subject.keyId)} />
   })
 ]
 
-/** What a page about a key has in common with the others. */
+/** The common parts of the pages about a key. */
 const keyPageBase = {
   load: ({ controlService, params }: PageRequest): Promise<Key> => controlService.findKey(params.keyId),
   facts: ({ tenantId }: Pick<Key, 'tenantId'>, request: PageRequest): Promise<PageFacts> =>
@@ -142,7 +142,7 @@ const keyChangePages = ({ gatewayUrl }: DashboardContext): ReadonlyArray<Declare
     actions: [{
       run: async ({ controlService }, key) => {
         const { keyId } = await controlService.revokeKey(key.keyId)
-        return { to: keyPath(keyId, 'reach') }
+        return { to: keyPath(keyId, 'propagation') }
       }
     }]
   })

@@ -13,7 +13,7 @@ export function PropagationPage ({ apiKey: key, reach }: { readonly apiKey: Key,
       <p>{changeText} this key was made <Time at={reach.changedAt} />.</p>
       {reach.gateways.length === 0 ? <NoGateway /> : <Table label='Gateways' columns={columns} rows={reach.gateways} />}
       <div class='actions'>
-        {isPending(reach) ? <a class='button button-primary' href={keyPath(key.keyId, 'reach')}>Refresh</a> : ''}
+        {isPending(reach) ? <a class='button button-primary' href={keyPath(key.keyId, 'propagation')}>Refresh</a> : ''}
         <a class='button' href={keyPath(key.keyId)}>Back to the key</a>
       </div>
     </>

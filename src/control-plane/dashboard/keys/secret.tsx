@@ -98,7 +98,7 @@ function Previous ({ keyId, expiresAt }: { readonly keyId: string, readonly expi
     <section>
       <h2>The old key</h2>
       {expiresAt === undefined
-        ? <p>It was revoked at once. <a href={keyPath(keyId, 'reach')}>See the state on each gateway</a>.</p>
+        ? <p>It was revoked at once. <a href={keyPath(keyId, 'propagation')}>See the state on each gateway</a>.</p>
         : <p>It works until <Time at={expiresAt} />. Give the application the new secret before then.</p>}
     </section>
   )

@@ -16,7 +16,7 @@ interface MemberList {
   readonly listing: ListOptions<Member>
   readonly invitations: readonly Invitation[]
   readonly mayChange: boolean
-  /** Not where people sign in at a provider alone: who may is decided there. */
+  /** Not where people sign in only at a provider: the provider decides who may sign in. */
   readonly mayInvite: boolean
   /** The email from the previous submission. */
   readonly email?: string
@@ -24,7 +24,7 @@ interface MemberList {
   readonly error?: FormError
 }
 
-/** The people of an organization, or the operators, and who is invited. */
+/** The members of an organization, or the operators, and the open invitations. */
 export function MembersPage (list: MemberList) {
   const { tenantId, listing, invitations, mayInvite, error } = list
   const path = membersPath(tenantId)
@@ -64,7 +64,7 @@ function NoMembers ({ mayInvite }: Pick<MemberList, 'mayInvite'>) {
   )
 }
 
-/** What each role may do, in short. */
+/** The permissions of each role, in short. */
 const roleTexts: Readonly<Record<Role, string>> = {
   operator: 'manages all organizations',
   admin: 'manages keys, people and tokens',

@@ -11,7 +11,7 @@ import { home, memberPath, membersPath, signInPath } from '../paths.js'
 import { MembersPage } from './list.js'
 import { NewPasswordPage, ResetPasswordPage, RolePage, type MemberView } from './changes.js'
 
-/** The pages of members and operators, and of who is invited. */
+/** The pages of members and operators, and of invitations. */
 export const memberPages = (parts: DashboardContext): ReadonlyArray<DeclaredPage<any>> => [
   peoplePage({ path: '/organizations/:tenantId/members', title: 'Members' }, parts),
   peoplePage({ path: '/operators', role: 'operator', title: 'Operators' }, parts),
@@ -60,7 +60,7 @@ function peoplePage (
         />
       )
     },
-    // Where people sign in at a provider alone, it decides who may, and the link of an invitation would lead nowhere.
+    // Where people sign in only at a provider, it decides who may, and the link of an invitation would lead nowhere.
     actions: !settings.localAccounts
       ? []
       : [{
@@ -79,7 +79,7 @@ function peoplePage (
   })
 }
 
-/** What a page about a member has in common with the others. */
+/** The common parts of the pages about a member. */
 const memberPageBase = {
   role: 'admin',
   load: ({ controlService, params }: PageRequest): Promise<Member> => controlService.findMember(params.memberId),

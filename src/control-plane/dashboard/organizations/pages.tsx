@@ -88,7 +88,7 @@ const overviewPage = (parts: DashboardContext): DeclaredPage<any> => definePage(
   ]
 })
 
-/** What the overview says of an organization. */
+/** The content of an organization's overview. */
 async function fetchOverview (
   organization: Organization,
   { controlService, member }: PageRequest,

@@ -73,7 +73,7 @@ export class Provider {
     return { ...await oidc.fetchUserInfo(configuration, tokens.access_token, claims.sub), ...claims }
   }
 
-  /** Many providers put into the ID token only who it is, and the rest behind their UserInfo endpoint. */
+  /** Many providers put only the identity into the ID token, and the rest behind their UserInfo endpoint. */
   #hasAllClaims (claims: Claims): boolean {
     return ['email', this.#options.settings.roleClaim].every(name => Object.hasOwn(claims, name))
   }

@@ -30,7 +30,7 @@ export async function oidcRoutes (
   })
   scope.get('/oidc/callback', async (request, reply) => {
     const authorizationRequest = decode(request.cookies[name])
-    // It is used once, whatever the outcome.
+    // It is used once, even if the sign-in fails.
     reply.clearCookie(name, flags)
     const claims =
       authorizationRequest &&

@@ -72,9 +72,9 @@ async function handlePasswordSignIn (
 }
 
 /**
- * Whom a password opens, or the seconds to wait before it is looked at. With the attempts at the account used up, a
- * browser that is known still has its own, and they open the members alone for whom it is known: everybody can get
- * known for an own password.
+ * The members with this password, or the seconds to wait until it is checked. When the attempts for the account are
+ * used up, a known browser still has its own attempts, but only for the members who signed in with it before: any
+ * member can make a browser known with their own password.
  */
 async function findMembersByPassword (
   request: FastifyRequest,

@@ -129,7 +129,7 @@ const deliveryColumns: Columns<Delivery> = [
   { name: 'Next attempt', cell: ({ nextAttemptAt }) => nextAttemptAt === undefined ? '' : <Time at={nextAttemptAt} /> }
 ]
 
-/** What a receiver sent, folded up. */
+/** The text of a receiver's response, collapsed. */
 function ResponseText ({ text }: { readonly text: string }) {
   return (
     <details>

@@ -60,7 +60,7 @@ export const webhookPages = ({ now }: DashboardContext): ReadonlyArray<DeclaredP
   ...webhookChangePages
 ]
 
-/** What a page about a webhook has in common with the others. */
+/** The common parts of the pages about a webhook. */
 const webhookPageBase = {
   load: ({ controlService, params }: PageRequest): Promise<OwnedWebhook> =>
     controlService.findWebhook(params.webhookId),

@@ -9,7 +9,7 @@ const pauses = { firstMs: 100, maxMs: 5_000 }
 const triedEveryMs = 5_000
 const responseTimeoutMs = 2_000
 
-/** What one connection of a listener is opened with. */
+/** The callbacks of one connection of a listener. */
 interface Listening {
   readonly onConnected: () => void
   readonly notify: () => void

@@ -55,7 +55,7 @@ export class ImportFileServer {
     }
   }
 
-  /** The file for a request; undefined when it may have none, for whatever reason. */
+  /** The file for a request; undefined when the request is not allowed, or there is no such file. */
   async find ({
     token,
     name,

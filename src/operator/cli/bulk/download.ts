@@ -67,16 +67,16 @@ async function fetchVersion (transfers: Transfers, path: string): Promise<Versio
   })
 }
 
-interface Filling extends Download { readonly part: string, readonly version: Version }
+interface PartialDownload extends Download { readonly part: string, readonly version: Version }
 
-async function fill (transfers: Transfers, filling: Filling): Promise<void> {
-  const { part, version: { bytes } } = filling
+async function fill (transfers: Transfers, partial: PartialDownload): Promise<void> {
+  const { part, version: { bytes } } = partial
   const handle = await open(part, await getFileSize(part) === undefined ? 'wx+' : 'r+', 0o600)
   try {
     let { size: index } = await handle.stat()
     // The timeout restarts whenever data arrives.
     while (index < bytes) {
-      index = await transfers.retry(async () => await downloadNextRange(transfers, { ...filling, handle, index }))
+      index = await transfers.retry(async () => await downloadNextRange(transfers, { ...partial, handle, index }))
     }
     await handle.sync()
   } finally {
@@ -98,7 +98,7 @@ async function downloadNextRange (
     handle,
     index,
     onBytes
-  }: Filling & { readonly handle: FileHandle; readonly index: number }
+  }: PartialDownload & { readonly handle: FileHandle; readonly index: number }
 ): Promise<number> {
   const headers: Record<string, string> =
     index === 0

@@ -19,8 +19,8 @@ export interface ExportOptions extends JobOptions {
   readonly format?: ExportFormat
 }
 
-/** The note in the directory about the job that its files belong to. */
-interface Note { readonly jobId: string, readonly createdAt?: string, readonly files?: readonly FetchedFile[] }
+/** The content of the state file in the directory: the job that its files belong to. */
+interface ExportState { readonly jobId: string, readonly createdAt?: string, readonly files?: readonly FetchedFile[] }
 
 interface FetchedFile {
   readonly file: string
@@ -60,14 +60,14 @@ async function readJobId (directory: string): Promise<string | undefined> {
   const file = join(directory, noteFile)
   if (!existsSync(file)) return undefined
   try {
-    return (JSON.parse(await readFile(file, 'utf8')) as Note).jobId
+    return (JSON.parse(await readFile(file, 'utf8')) as ExportState).jobId
   } catch (error) {
     if (error instanceof SyntaxError) return undefined
     throw error
   }
 }
 
-const writeNote = async (directory: string, content: Note): Promise<void> =>
+const writeNote = async (directory: string, content: ExportState): Promise<void> =>
   await writeFile(join(directory, noteFile), `${JSON.stringify(content, null, 2)}\n`, { mode: 0o600 })
 
 async function start ({ client, signal, err }: Session, { types, since, format }: ExportOptions): Promise<string> {

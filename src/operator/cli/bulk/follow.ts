@@ -6,7 +6,7 @@ import { CliError, explain, isRefusal } from './errors.js'
 import { createTerminalBar, type Progress, type ProgressDisplay } from '../progress.js'
 import { formatInteger } from '../table.js'
 
-/** What all commands that start a job take. */
+/** The options of all commands that start a job. */
 export interface JobOptions {
   /** The job to continue, in place of a new one. */
   readonly job?: string
@@ -29,7 +29,7 @@ export async function requireKind ({ client, signal }: Session, jobId: string, k
   if (type !== kind) throw new CliError(`This job is an ${type}. Use clinigate bulk ${type} --job.`)
 }
 
-/** What is said of a job that did not complete. */
+/** The message for a job that did not complete. */
 export const formatJobEnd = ({ status, failure }: Pick<BulkJob, 'status' | 'failure'>): string =>
   `The job ended with status ${status}.${failure === undefined ? '' : ` ${failure.message} (${failure.code})`}\n`
 

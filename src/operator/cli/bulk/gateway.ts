@@ -21,7 +21,7 @@ export interface Session {
   readonly isJson: boolean
 }
 
-/** What a command's session is opened with. */
+/** The options of a command's session. */
 interface SessionOptions { readonly url: string | undefined, readonly isJson: boolean, readonly signal: AbortSignal }
 
 /** One attempt of a transfer, whose response the caller reads. */

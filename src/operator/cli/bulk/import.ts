@@ -70,9 +70,9 @@ async function start (
   }
 }
 
-interface Done { readonly job: BulkJob, readonly outcome: Outcome, readonly results: string }
+interface JobEnd { readonly job: BulkJob, readonly outcome: Outcome, readonly results: string }
 
-function report ({ out, err, isJson }: Session, { job, outcome: { lines, counts, failures }, results }: Done): void {
+function report ({ out, err, isJson }: Session, { job, outcome: { lines, counts, failures }, results }: JobEnd): void {
   const { id: jobId, status, failure, totalRecords } = job
   const isComplete = status === 'completed' && lines === totalRecords
   if (isJson) { out(`${JSON.stringify({ jobId, status, lines, counts, failures, results, ...(failure && { failure }) })}\n`) } else out(formatResults(lines, counts, failures) + `The results of all lines are in ${results}\n`)
@@ -94,7 +94,7 @@ function formatResults (lines: number, counts: Outcome['counts'], failures: read
   ].join('')
 }
 
-/** What is wrong with a line, after its field: most messages begin with the name of theirs. */
+/** The error of a line, after its field: most messages already begin with the field's name. */
 function formatMessage ({ field, message = '' }: LineResult): string {
   return field === undefined || message.startsWith(`${field}: `) ? message : `${field}: ${message}`
 }

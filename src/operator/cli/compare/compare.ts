@@ -115,7 +115,7 @@ function collectScalarTypes (document: OpenApiDocument, schemas: Schemas): reado
   return [...new Set([...collectTypes(flat), ...collectTypes(document.flatten(collectItemSchemas(flat)))])].filter(type => type !== 'array')
 }
 
-/** Whether each of some types is among others; those that say nothing fit. */
+/** Whether each of some types is among others; a schema without types matches. */
 function isWithin (types: readonly string[], others: readonly string[]): boolean {
   if (types.length === 0 || others.length === 0) return true
   return types.every(type => others.includes(type) || (type === 'integer' && others.includes('number')))

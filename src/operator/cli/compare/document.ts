@@ -1,4 +1,4 @@
-/** An object of an OpenAPI document that may come from anyone: its members are read by name, and may be anything. */
+/** An object of an OpenAPI document from an unknown source: its members are read by name, and may be of any type. */
 export type Part = Readonly<Record<string, unknown>>
 
 /** An operation of a document, in the terms in which two of them are compared. */
@@ -20,7 +20,7 @@ export class OpenApiDocument {
   /** References that lead out of the document or to nothing. */
   readonly unresolved = new Set<string>()
 
-  /** @throws {Error} with what is wrong with the document */
+  /** @throws {Error} whose message states the error in the document */
   constructor (private readonly root: unknown) {
     const { openapi, paths } = toPart(root)
     if (typeof openapi !== 'string' || !/^3\.\d/.test(openapi)) throw new Error('it is not an OpenAPI 3 document')
@@ -65,7 +65,7 @@ export class OpenApiDocument {
     return [...found]
   }
 
-  /** What a reference leads to, however many lead there; the part itself where it is none. */
+  /** The target of a reference, through any number of references; the part itself if it is no reference. */
   resolve (value: unknown): Part {
     const seen = new Set<unknown>()
     let part = toPart(value)
@@ -132,7 +132,7 @@ function parseBasePath (servers: unknown): string {
   return URL.canParse(text, 'http://localhost') ? new URL(text, 'http://localhost').pathname.replace(/\/$/, '') : ''
 }
 
-/** A path below the version, `/v1`, since the address before it differs; `{}` stands for each parameter. */
+/** A path below the version, `/v1`, since the address before it differs; `{}` replaces each parameter. */
 function toComparablePath (path: string): string {
   return path.replace(/^.*?\/v\d+(?=\/|$)/, '').replace(/\{[^}]*\}/g, '{}').replace(/\/$/, '')
 }

@@ -12,11 +12,11 @@ export interface Value {
   readonly isDocument: boolean
 }
 
-/** How an input is read. */
-interface Reading {
+/** The options of reading an input. */
+interface InputOptions {
   /** The longest value, in bytes. */
   readonly max: number
-  /** Whether every line is a value by itself, whatever the first one looks like. */
+  /** Whether every line is a value by itself, even if the first line is not complete JSON. */
   readonly isNdjson: boolean
 }
 
@@ -25,7 +25,7 @@ interface Reading {
  * non-empty line is not JSON by itself, and either ends where only a document continues (`{`, `[`, `,` or `:`) or the
  * complete input is JSON.
  */
-export async function * readValues (chunks: Chunks, { max, isNdjson }: Reading): AsyncGenerator<Value> {
+export async function * readValues (chunks: Chunks, { max, isNdjson }: InputOptions): AsyncGenerator<Value> {
   const reader = chunks[Symbol.asyncIterator]()
   try {
     const head: Head = isNdjson ? noHead : await readHead(reader, max)

@@ -94,7 +94,7 @@ interface Progress {
   readonly end: () => void
 }
 
-/** Fewer bytes are read before anyone could wonder. */
+/** Fewer bytes are read before a person would expect to see the progress. */
 const worthShowing = 8 * 1024 * 1024
 
 const silent: Progress = { show: () => {}, stepAside: () => {}, end: () => {} }

@@ -1,8 +1,7 @@
 // What bulk work costs ordinary requests: the times of single reads of one organization, one after the other, while
-// nothing else happens, while a job of another organization runs, and before the same HAPI that is loaded or exported
-// from directly. With --worker the jobs run in a process of their own.
-// Usage: npm run build && node bench/bulk-beside.js
-//   [--requests 500] [--records 5000] [--worker] [--fhir <base URL>]
+// nothing else happens, while a job of another organization runs, and while the same HAPI is loaded or exported from
+// directly. With --worker the jobs run in a process of their own.
+// Usage: npm run build && node bench/bulk-latency.js [--requests 500] [--records 5000] [--worker] [--fhir <base URL>]
 import { parseArgs } from 'node:util'
 import { setTimeout as pause } from 'node:timers/promises'
 import { Client } from 'undici'
@@ -64,7 +63,7 @@ try {
   await hapi.stop()
 }
 
-/** Reads one after the other, until something else has ended or there are enough. */
+/** Sends reads one after the other, until another task has ended or the maximum is reached. */
 async function measureLatencies ({ url, path, secret }, { until, most }) {
   const client = new Client(url)
   const measured = []

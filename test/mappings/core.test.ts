@@ -1,4 +1,4 @@
-/** What the laws do not say of the mapping kit: which of several good behaviours it has. */
+/** Rules of the mapping kit that the laws leave open. */
 import t from 'tap'
 import { ExactNumber } from '../../src/json/json.js'
 import { concept } from '../../src/mappings/datatypes/concept.js'
@@ -24,7 +24,7 @@ import { createContext } from '../harness/create-context.js'
 const note = [{ url: 'http://example.org/note', valueString: 'hidden' }]
 const loinc = (code: string, more: object = {}) => ({ coding: [{ system: 'http://loinc.org', code, ...more }] })
 
-t.test('an item that cannot be shown stays at its place in the list', async t => {
+t.test('an item that cannot be shown stays at its position in the list', async t => {
   const types = concept.list('type')
   const hidden = { extension: note }
   const before = { type: [{ text: 'a' }, hidden, { text: 'b' }] }
@@ -34,7 +34,7 @@ t.test('an item that cannot be shown stays at its place in the list', async t =>
   t.strictSame(types.write(before, undefined as never), { type: [hidden] })
 })
 
-t.test('an item that only moves keeps what it hides', async t => {
+t.test('an item that only moves preserves its hidden parts', async t => {
   const types = concept.list('type')
   const [a, b] = [{ ...loinc('a', { version: '2' }), extension: note }, { ...loinc('b'), id: 'b1' }]
   const shown = types.read({ type: [a, b] })!
@@ -43,7 +43,7 @@ t.test('an item that only moves keeps what it hides', async t => {
 })
 
 t.test(
-  'a revised backbone element keeps what it hides, also where all that is shown of it changes in a list of the same length and order',
+  'a revised backbone element preserves its hidden parts, also where all that is shown of it changes in a list of the same length and order',
   async t => {
     const contact = backbone({ role: concept('role'), name: text('name'), phone: text('phone') }).list('contact')
     const mother = { role: { text: 'mother' }, name: 'Ann', phone: '1', gender: 'female', extension: note }
@@ -64,7 +64,7 @@ t.test(
   }
 )
 
-t.test('of several elements that could have been revised it is the one that shares most', async t => {
+t.test('of several elements that could have been revised it is the one with the most common parts', async t => {
   const participants = backbone({
     id: reference('Practitioner')('actor'),
     role: text('role'),
@@ -79,7 +79,7 @@ t.test('of several elements that could have been revised it is the one that shar
   t.strictSame(after, { participant: [{ ...second, since: '2026' }] })
 })
 
-t.test('a part that a structure is sent without is gone, also where it shows the first of several', async t => {
+t.test('a part that a structure is sent without is removed, also where it shows the first of several', async t => {
   const contact = backbone({
     relationship: concept.first('relationship'),
     email: email('telecom'),
@@ -103,7 +103,7 @@ t.test('a part that a structure is sent without is gone, also where it shows the
   })
 })
 
-t.test('ids and extensions beside a list of primitives move with their items', async t => {
+t.test('ids and extensions of a list of primitives move with their items', async t => {
   const given = text.list('given')
   const before = { given: ['Ann', null, 'Bea', 'Cleo'], _given: [null, { extension: note }, { id: 'b' }, null] }
   t.strictSame(given.read(before), ['Ann', 'Bea', 'Cleo'])
@@ -122,7 +122,7 @@ t.test('ids and extensions beside a list of primitives move with their items', a
   )
 })
 
-t.test('what is said of a single primitive goes with its old value, and its id stays', async t => {
+t.test('the extension of a single primitive goes with its old value, and its id stays', async t => {
   const status = text('status')
   const before = { status: 'a', _status: { id: 's', extension: note } }
   t.strictSame(status.write(before, 'b'), { status: 'b', _status: { id: 's' } })
@@ -130,7 +130,7 @@ t.test('what is said of a single primitive goes with its old value, and its id s
   t.strictSame(status.write(before, undefined), {})
 })
 
-t.test('a value of a choice element takes the place of every other form', async t => {
+t.test('a value of a choice element replaces every other form', async t => {
   const value = quantity('valueQuantity', { choice: 'value' })
   const before = { valueString: 'a', _valueString: { id: 'v' }, valueSet: 'x', values: 'y', code: 'z' }
   t.strictSame(value.write(before, { value: 1 }), { values: 'y', code: 'z', valueQuantity: { value: 1 } })
@@ -154,7 +154,7 @@ t.test('a choice element as one field changes form with its value', async t => {
   t.equal(deceased.write(other, undefined), other, 'a form that is not shown is not removed')
 })
 
-t.test('a changed concept, coding or reference drops the words for the old one', async t => {
+t.test('a changed concept, coding or reference drops the text of the old one', async t => {
   const code = concept('code')
   const before = { code: { ...loinc('1', { display: 'One', userSelected: true }), text: 'one', extension: note } }
   t.strictSame(code.write(before, { system: 'http://loinc.org', code: '2' }), { code: loinc('2') })
@@ -166,7 +166,7 @@ t.test('a changed concept, coding or reference drops the words for the old one',
   )
 })
 
-t.test('text and codings of a concept come back in the form of the contract', async t => {
+t.test('text and codings of a concept are returned in the form of the contract', async t => {
   const code = concept('code')
   const readCode = (stored: object): unknown => code.read({ code: stored })
   t.equal(readCode({ text: 'a' }), 'a')
@@ -177,7 +177,7 @@ t.test('text and codings of a concept come back in the form of the contract', as
   t.strictSame(concept.list('code').read({ code: [{ text: 'a' }, { text: 'b' }] }), ['a', 'b'])
 })
 
-t.test('references to records of the store are shown by id, all others are kept unseen', async t => {
+t.test('references to records of the store are shown by id, all others are preserved hidden', async t => {
   const author = reference(['Practitioner', 'Organization'])('author')
   const read = (text: unknown): unknown => author.read({ author: { reference: text } })
   t.equal(read('Practitioner/1'), '1')
@@ -212,7 +212,7 @@ t.test('a reference and its name are two fields of one element', async t => {
   t.strictSame(name.write({ owner: { display: 'Ward' } }, undefined), {})
 })
 
-t.test('an item of a list goes with the element that the field shows of it', async t => {
+t.test('an item of a list is removed with the element that the field shows of it', async t => {
   const phone = inMatchingItem(
     'telecom',
     { find: item => item.system === 'phone', create: { system: 'phone' } },
@@ -229,7 +229,7 @@ t.test('an item of a list goes with the element that the field shows of it', asy
   t.strictSame(phone.write({ telecom: [fax] }, '1'), { telecom: [fax, { system: 'phone', value: '1' }] })
 })
 
-t.test('a length in a larger unit is shown in the field’s own; of an unknown unit it is kept unseen', async t => {
+t.test('a length in a larger unit is shown in the field’s own; of an unknown unit it is preserved hidden', async t => {
   const minutes = duration.minutes('length')
   const read = (length: object): unknown => minutes.read({ length })
   t.equal(read({ value: 2, code: 'h' }), 120)
@@ -244,7 +244,7 @@ t.test('a length in a larger unit is shown in the field’s own; of an unknown u
   t.equal((read({ value: new ExactNumber('1.50'), code: 'min' }) as ExactNumber).text, '1.50')
 })
 
-t.test('the fields of a name show the official one and keep the others', async t => {
+t.test('the fields of a name show the official one and preserve the others', async t => {
   const old = { use: 'old', family: 'Gordon', given: ['Ada'] }
   const usual = {
     use: 'usual',
@@ -276,7 +276,7 @@ t.test('the fields of a name show the official one and keep the others', async t
   })
 })
 
-t.test('a shortcut adds to the whole field sent beside it', async t => {
+t.test('a shortcut adds to the whole field in the same body', async t => {
   const participants = [{ practitionerId: '2' }]
   const [one, two] = ['1', '2'].map(id => ({ individual: { reference: `Practitioner/${id}` } }))
   t.strictSame(encounters.toFhir({ participants, practitionerId: '1' }).participant, [one, two])
@@ -286,7 +286,7 @@ t.test('a shortcut adds to the whole field sent beside it', async t => {
   ])
 })
 
-t.test('a default is not filled in beside a rival of its choice', async t => {
+t.test('a default is not filled in where another field of its choice is sent', async t => {
   const events = mapping('Event', {
     path: 'events',
     operation: 'createEvent',
@@ -326,7 +326,7 @@ t.test('a record is presented with its identity and version', async t => {
 const ada = { firstName: 'Ada', lastName: 'Byron' }
 const secret = 'secret-7f3a'
 
-/** Bodies with one mistake each: what the issue names, and what it says. */
+/** Bodies with one mistake each: the field of the issue, and its message. */
 const errors: ReadonlyArray<
   readonly [sent: Record<string, unknown>, expression: string, says: RegExp, code?: string]
 > = [
@@ -404,7 +404,7 @@ t.test('two forms of one choice are refused, on create and on change', async t =
   t.strictSame(checkChange(observations, { valueString: 'a', valueBoolean: null }), [])
 })
 
-t.test('null removes what may be absent and nothing else', async t => {
+t.test('null removes fields that may be absent and no others', async t => {
   t.strictSame(checkChange(patients, { gender: null, active: null }), [])
   t.match(checkChange(observations, { code: null }), [{ code: 'required', expression: ['code'] }])
   t.match(
@@ -416,7 +416,7 @@ t.test('null removes what may be absent and nothing else', async t => {
   t.match(checkChange(patients, { colour: null }), [{ code: 'structure', expression: ['colour'] }])
 })
 
-t.test('what another system stored may be sent back beside what is new', async t => {
+t.test('a value that another system stored may be sent back together with a new one', async t => {
   const shown = { identifiers: [{ system: 'http://example.org' }, { value: 'a' }], patientId: 'Group/1' }
   t.strictSame(checkChange(patients, { identifiers: [...shown.identifiers, { value: 'b' }] }, shown), [])
   t.match(
@@ -478,7 +478,7 @@ t.test('texts have the forms of R4', async t => {
   }
 })
 
-t.test('a period ends not before it starts, as far as its precision tells', async t => {
+t.test('a period must not end before it starts, as far as its precision shows', async t => {
   const inOrder = [
     ['2026', '2026'],
     ['2026-03-14', '2026'],
@@ -524,7 +524,7 @@ t.test('the rules of R4 are checked on the whole resource', async t => {
   t.strictSame(findViolations(consents, consents.withDefaults({ patientId: '1' }, createContext)), [])
 })
 
-t.test('a rule broken long ago does not stand in the way of another change', async t => {
+t.test('an invariant that was broken before does not prevent another change', async t => {
   const before = {
     resourceType: 'Observation',
     status: 'final',
@@ -542,7 +542,7 @@ t.test('a rule broken long ago does not stand in the way of another change', asy
   t.match(checkRules(observations as never, ranges, { written: ['referenceRange'] }).map(issue => issue.diagnostics), [/obs-3/])
 })
 
-t.test('a person of one name is accepted, of none refused', async t => {
+t.test('a person with one name is accepted, with none rejected', async t => {
   for (const mapping of [patients, practitioners, persons]) {
     for (const name of [{ firstName: 'Mono' }, { lastName: 'Mono' }]) {
       t.strictSame(checkCreate(mapping, name), [], mapping.path)
