@@ -6,7 +6,7 @@ export type Issue = components['schemas']['Issue']
 /**
  * The gateway's codes, and two for failures before it: no response at all, and a response that is not the gateway's.
  */
-export type ErrorCode = components['schemas']['Failure']['code'] | 'NETWORK_ERROR' | 'UNEXPECTED_ANSWER'
+export type ErrorCode = components['schemas']['Failure']['code'] | 'NETWORK_ERROR' | 'UNEXPECTED_RESPONSE'
 
 /** The records that refer to one that cannot be deleted, in an order in which they can be. */
 export type Referrers = components['schemas']['Referrers']
@@ -56,7 +56,7 @@ export function toClinigateError (response: Response, body: unknown): ClinigateE
     retryAfter: parseRetryAfter(response)
   }
   if (!isFailure(body)) {
-    return new ClinigateError('UNEXPECTED_ANSWER', `The answer ${response.status} is not one of the gateway.`, facts)
+    return new ClinigateError('UNEXPECTED_RESPONSE', `The response ${response.status} is not one of the gateway.`, facts)
   }
   const { code, message, issues, details, meta: { requestId } } = body
   return new ClinigateError(code, message, { ...facts, requestId, issues, details })

@@ -76,7 +76,7 @@ export function parseInteraction (sandbox: Sandbox, request: SandboxRequest): In
   const reader = readers.get(request.method)
   if (!reader) throw new FhirError(405, 'not-supported', 'this method is not offered here')
   const [type = '', id = ''] = request.path
-  if (sandbox.manners.readOnlyTypes.includes(type) && request.method !== 'GET' && shape !== 'type/_search') {
+  if (sandbox.behaviour.readOnlyTypes.includes(type) && request.method !== 'GET' && shape !== 'type/_search') {
     throw new FhirError(405, 'not-supported', 'records of this type are read only')
   }
   if (shape.startsWith('type') && !resourceTypes.has(type)) {
@@ -103,8 +103,8 @@ type Reader = (reading: ParsedRoute) => Interaction
 
 const read: Reader = ({ type, id, request: { query } }) => ({ kind: 'read', type, id, query })
 const search: Reader = ({ type, request: { query, isStrict }, sandbox }) => {
-  const { unknownParameters } = sandbox.manners
-  const isComplete = unknownParameters === 'refused' || (isStrict === true && unknownParameters === 'passed over')
+  const { unknownParameters } = sandbox.behaviour
+  const isComplete = unknownParameters === 'rejected' || (isStrict === true && unknownParameters === 'ignored')
   return { kind: 'search', type, query: isComplete ? query : filterSupportedParameters(sandbox, type, query) }
 }
 const history: Reader = ({ type, id, request: { query } }) => ({ kind: 'history', type, id, query })

@@ -41,10 +41,10 @@ function toResponse (status: number, version: Version): SandboxResponse {
   return { status, text: version.text, version }
 }
 
-function read ({ store, manners }: Sandbox, { type, id, query }: InteractionOf<'read'>): SandboxResponse {
+function read ({ store, behaviour }: Sandbox, { type, id, query }: InteractionOf<'read'>): SandboxResponse {
   const reply = toResponse(200, requireExisting(store.findCurrent(type, id)))
   const { _elements: elements, _summary: summary } = Object.fromEntries(
-    query.filter(([name]) => !manners.ignoredParameters.includes(name))
+    query.filter(([name]) => !behaviour.ignoredParameters.includes(name))
   )
   if (elements === undefined && summary === undefined) return reply
   return {
@@ -63,17 +63,17 @@ function requireExisting (version: Version | undefined): Version {
   return version
 }
 
-function history ({ store, baseUrl, manners }: Sandbox, { type, id, query }: InteractionOf<'history'>): SandboxResponse {
+function history ({ store, baseUrl, behaviour }: Sandbox, { type, id, query }: InteractionOf<'history'>): SandboxResponse {
   const versions = store.listVersions(type, id)
   if (versions.length === 0) throw new FhirError(404, 'not-found', 'there is no such resource')
   const requested = new Map(query)
-  const [count, offset] = [parseNonNegativeInt(requested.get('_count') ?? '20'), getPageOffset(requested, manners.pages)]
+  const [count, offset] = [parseNonNegativeInt(requested.get('_count') ?? '20'), getPageOffset(requested, behaviour.pages)]
   const url = `${baseUrl}/${type}/${id}`
   const bundle = {
     resourceType: 'Bundle',
     type: 'history',
     total: versions.length,
-    link: buildPageLinks(`${url}/_history`, query, { count, offset, total: versions.length, pages: manners.pages }),
+    link: buildPageLinks(`${url}/_history`, query, { count, offset, total: versions.length, pages: behaviour.pages }),
     entry: versions.slice(offset, offset + count).map(version => toHistoryEntry(url, version))
   }
   return { status: 200, text: printJson(bundle) }
@@ -92,12 +92,12 @@ function create ({ store, now }: Sandbox, { id, resource }: InteractionOf<'creat
   return toResponse(201, store.write(withServerMeta(resource, { id, version: 1, at: now().toISOString() }), 'POST'))
 }
 
-function update ({ store, now, manners }: Sandbox, { type, id, resource, ifMatch }: InteractionOf<'update'>): SandboxResponse {
+function update ({ store, now, behaviour }: Sandbox, { type, id, resource, ifMatch }: InteractionOf<'update'>): SandboxResponse {
   const current = store.findCurrent(type, id)
   checkVersion(current, ifMatch)
   const at = now().toISOString()
   if (!current) return toResponse(201, store.write(withServerMeta(resource, { id: requireClientId(id), version: 1, at }), 'PUT'))
-  const next = buildNextVersion(resource, current, { at, labels: manners.labels })
+  const next = buildNextVersion(resource, current, { at, labels: behaviour.labels })
   return next ? toResponse(current.method === 'DELETE' ? 201 : 200, store.write(next, 'PUT')) : toResponse(200, current)
 }
 
@@ -120,8 +120,8 @@ function toNothingDeletedResponse (sandbox: Sandbox): SandboxResponse {
   return toDeleteResponse(sandbox, buildOutcome('warning', 'not-found', 'there was nothing to delete'))
 }
 
-function toDeleteResponse ({ manners }: Sandbox, text: FhirResource): SandboxResponse {
-  return manners.deletes === 'silent' ? { status: 204, text: '' } : { status: 200, text: printJson(text) }
+function toDeleteResponse ({ behaviour }: Sandbox, text: FhirResource): SandboxResponse {
+  return behaviour.deletes === 'silent' ? { status: 204, text: '' } : { status: 200, text: printJson(text) }
 }
 
 function checkVersion (current: Version | undefined, ifMatch: string | undefined): void {
@@ -148,7 +148,7 @@ function buildNextVersion (
   { at, labels }: { readonly at: string; readonly labels: ServerBehaviour['labels'] }
 ): StoredResource | undefined {
   const before = parseStored(current.text) as StoredResource
-  const after = labels === 'kept' ? withStoredTags(resource, before) : resource
+  const after = labels === 'retained' ? withStoredTags(resource, before) : resource
   const same = withServerMeta(after, {
     id: current.id,
     version: Number(before.meta.versionId),
@@ -181,7 +181,7 @@ const writes: ReadonlySet<string> = new Set(['update', 'delete', 'create'])
 
 /** The capabilities of the sandbox, as R4 states them. */
 function buildCapabilityStatement (
-  { baseUrl, now, manners }: Pick<Sandbox, 'baseUrl' | 'now' | 'manners'>
+  { baseUrl, now, behaviour }: Pick<Sandbox, 'baseUrl' | 'now' | 'behaviour'>
 ): FhirResource {
   return {
     resourceType: 'CapabilityStatement',
@@ -196,8 +196,8 @@ function buildCapabilityStatement (
       {
         mode: 'server',
         resource: [...resourceTypes]
-          .filter(type => !manners.unstatedTypes.includes(type))
-          .map(type => describeType(type, manners)),
+          .filter(type => !behaviour.unstatedTypes.includes(type))
+          .map(type => describeType(type, behaviour)),
         interaction: [{ code: 'transaction' }, { code: 'batch' }]
       }
     ]

@@ -27,8 +27,8 @@ interface SandboxOptions {
   now (): Date
   newId? (): string
   readonly log?: FastifyBaseLogger
-  /** Where it is to differ from HAPI's ways; for tests. */
-  readonly manners?: Partial<ServerBehaviour>
+  /** Deviations from HAPI's behaviour, for tests. */
+  readonly behaviour?: Partial<ServerBehaviour>
 }
 
 /** A FHIR R4 server inside this process: for the first minute, demos and fast tests, never for production. */
@@ -49,10 +49,10 @@ export async function startSandbox ({
   now,
   newId = randomUUID,
   log,
-  manners: others
+  behaviour: others
 }: SandboxOptions): Promise<RunningSandbox> {
-  const manners = { ...defaultBehaviour, ...others }
-  const store = new Store(file, manners.references === 'checked')
+  const behaviour = { ...defaultBehaviour, ...others }
+  const store = new Store(file, behaviour.references === 'checked')
   const app = fastify({
     bodyLimit,
     frameworkErrors: sendError,
@@ -66,12 +66,12 @@ export async function startSandbox ({
   app.addHook('onClose', async () => {
     store.close()
   })
-  readBodies(app, manners)
+  readBodies(app, behaviour)
   const sandbox: Sandbox = {
     store,
     now,
     newId,
-    manners,
+    behaviour,
     get baseUrl () {
       return getBaseUrl(app)
     }
@@ -126,7 +126,7 @@ function toFhirError (error: FastifyError | FhirError): FhirError {
 }
 
 function handleRequest (sandbox: Sandbox, { raw, headers, body }: FastifyRequest): SandboxResponse {
-  const { json } = sandbox.manners
+  const { json } = sandbox.behaviour
   if (json === 'fhir' && !/application\/fhir\+json|^\*\/\*/.test(String(headers.accept ?? '*/*'))) {
     throw new FhirError(406, 'not-supported', 'this server answers in application/fhir+json alone')
   }
@@ -134,7 +134,7 @@ function handleRequest (sandbox: Sandbox, { raw, headers, body }: FastifyRequest
   const { path, query } = readUrl(String(raw.url).slice('/fhir'.length))
   if (method === 'POST' && path.length === 0) {
     const isVerbose =
-      sandbox.manners.writesShow === 'as preferred' && String(headers['prefer']).includes('return=representation')
+      sandbox.behaviour.writesShow === 'as preferred' && String(headers['prefer']).includes('return=representation')
     return { status: 200, text: printJson(runBundle(sandbox, body, isVerbose)) }
   }
   const isForm = body instanceof URLSearchParams
@@ -156,11 +156,11 @@ function handleRequest (sandbox: Sandbox, { raw, headers, body }: FastifyRequest
 
 /** The parameters that count in a search by form. */
 function selectFormParameters (
-  { manners }: Sandbox,
+  { behaviour }: Sandbox,
   url: readonly QueryParameter[],
   form: URLSearchParams
 ): readonly QueryParameter[] {
-  return [...(manners.formSearches === 'form alone' ? [] : url), ...(manners.formSearches === 'url alone' ? [] : form)]
+  return [...(behaviour.formSearches === 'form alone' ? [] : url), ...(behaviour.formSearches === 'url alone' ? [] : form)]
 }
 
 function run (sandbox: Sandbox, request: SandboxRequest): SandboxResponse {
@@ -174,12 +174,12 @@ const fhirJson = 'application/fhir+json; charset=utf-8'
 const relativeReference = /"(reference|location)":"(?=[A-Z][A-Za-z]+\/[A-Za-z0-9.-]{1,64}["/])/g
 
 function send (
-  { baseUrl, manners }: Sandbox,
+  { baseUrl, behaviour }: Sandbox,
   reply: FastifyReply,
   { status, text: own, version }: SandboxResponse
 ): FastifyReply {
   const text =
-    manners.shownReferences === 'absolute' ? own.replace(relativeReference, `"$1":"${baseUrl}/`) : own
+    behaviour.shownReferences === 'absolute' ? own.replace(relativeReference, `"$1":"${baseUrl}/`) : own
   reply.status(status).type(fhirJson)
   if (!version) return reply.send(text)
   const { method, headers } = reply.request
@@ -189,6 +189,6 @@ function send (
     'last-modified': new Date(version.at).toUTCString(),
     [method === 'POST' || status === 201 ? 'location' : 'content-location']: url
   })
-  const isMinimal = manners.writesShow === 'nothing' || headers['prefer'] === 'return=minimal'
+  const isMinimal = behaviour.writesShow === 'nothing' || headers['prefer'] === 'return=minimal'
   return reply.send(method !== 'GET' && isMinimal ? '' : text)
 }

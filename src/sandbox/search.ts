@@ -28,19 +28,19 @@ const maxPage = 1000
 export interface Searched {
   readonly store: Store
   readonly baseUrl: string
-  readonly manners: ServerBehaviour
+  readonly behaviour: ServerBehaviour
 }
 
 /** The parameters of a search that this server knows. */
 export function filterSupportedParameters (
-  { manners }: Searched,
+  { behaviour }: Searched,
   type: string,
   parameters: readonly QueryParameter[]
 ): QueryParameter[] {
   return parameters.filter(
     ([name]) =>
-      name === pageParameters[manners.pages] ||
-      (!isMissing(manners, type, name) && (controls.has(name) || getSearchParameters(type).has(getCode(name))))
+      name === pageParameters[behaviour.pages] ||
+      (!isMissing(behaviour, type, name) && (controls.has(name) || getSearchParameters(type).has(getCode(name))))
   )
 }
 
@@ -54,7 +54,7 @@ const isMissing = ({ missingParameters }: ServerBehaviour, type: string, name: s
  * @throws {FhirError} for an unsupported parameter or value: no part of a search is ever ignored.
  */
 export function search (server: Searched, type: string, parameters: readonly QueryParameter[]): FhirResource {
-  const { store, baseUrl, manners: { pages, totals } } = server
+  const { store, baseUrl, behaviour: { pages, totals } } = server
   const requested = readSearch(server, type, parameters)
   const keys = store.find(type, requested.conditions, requested.order)
   const page = keys.slice(requested.offset, requested.offset + requested.count)
@@ -70,7 +70,7 @@ export function search (server: Searched, type: string, parameters: readonly Que
   return {
     resourceType: 'Bundle',
     type: 'searchset',
-    ...((totals === 'on pages' || (totals === 'counted apart' && requested.shape.summary === 'count')) && {
+    ...((totals === 'on pages' || (totals === 'counted separately' && requested.shape.summary === 'count')) && {
       total: keys.length
     }),
     link: buildPageLinks(`${baseUrl}/${type}`, parameters, { ...requested, total: keys.length, pages }),
@@ -89,15 +89,15 @@ export function findMatches (server: Searched, type: string, criteria: readonly 
 }
 
 function readSearch (
-  { baseUrl, manners }: Searched,
+  { baseUrl, behaviour }: Searched,
   type: string,
   parameters: readonly QueryParameter[]
 ): Search {
-  const { pages, ignoredParameters } = manners
+  const { pages, ignoredParameters } = behaviour
   const search: Search = { type, conditions: [], order: [], includes: [], count: 20, offset: 0, shape: {} }
   for (const [name, value] of parameters) {
     const control = controls.get(name)
-    if (isMissing(manners, type, name)) throw invalid('a search parameter is not supported for this type')
+    if (isMissing(behaviour, type, name)) throw invalid('a search parameter is not supported for this type')
     if (ignoredParameters.includes(getCode(name))) continue
     if (name === pageParameters[pages]) search.offset = parsePageToken(value, pages)
     else if (control) control(search, value)

@@ -6,20 +6,20 @@ export interface ServerBehaviour {
   /** The content of the link to the next page: the offset in the result, or a token for it, as Azure's `ct`. */
   readonly pages: 'offset' | 'token'
   /** The effect of an update on tags and security labels that it does not name. */
-  readonly labels: 'kept' | 'replaced'
+  readonly labels: 'retained' | 'replaced'
   /** Whether a page says how many records match, or only a response to `_summary=count`, or none. */
-  readonly totals: 'on pages' | 'counted apart' | 'never'
+  readonly totals: 'on pages' | 'counted separately' | 'never'
   /** Whether a write obeys `Prefer: return=…`; otherwise its response does not contain the record. */
   readonly writesShow: 'as preferred' | 'nothing'
   /**
    * Whether an unknown search parameter is rejected, or ignored unless the client sends `Prefer: handling=strict`, or
    * always ignored.
    */
-  readonly unknownParameters: 'refused' | 'passed over' | 'always passed over'
+  readonly unknownParameters: 'rejected' | 'ignored' | 'always ignored'
   /** Whether a reference must lead to a record, for as long as it stands. */
-  readonly references: 'checked' | 'as given'
+  readonly references: 'checked' | 'unchecked'
   /** Whether the response to a delete contains an OperationOutcome, or is 204 without a body. */
-  readonly deletes: 'told' | 'silent'
+  readonly deletes: 'outcome' | 'silent'
   /** Whether `application/json` does for FHIR. */
   readonly json: 'any' | 'fhir'
   /** Which parameters of a search by form count: those of the form and of the URL, or one of the two alone. */
@@ -40,12 +40,12 @@ export interface ServerBehaviour {
 
 export const defaultBehaviour: ServerBehaviour = {
   pages: 'offset',
-  labels: 'kept',
+  labels: 'retained',
   totals: 'on pages',
   writesShow: 'as preferred',
-  unknownParameters: 'refused',
+  unknownParameters: 'rejected',
   references: 'checked',
-  deletes: 'told',
+  deletes: 'outcome',
   json: 'any',
   formSearches: 'form and url',
   shownReferences: 'as stored',

@@ -4,7 +4,7 @@ import type { FhirResource } from '../mappings/fhir.js'
 import { parseJson, sendUnrecorded, unexpectedResponse, type TenantContext } from './tenant-context.js'
 import { tagForTenant } from './writes/tag-record.js'
 
-/** An AuditEvent of the gateway's own, under an id made by accessEventId. */
+/** An AuditEvent of the gateway's own, under an id made by toAccessEventId. */
 export interface AccessEvent extends FhirResource { readonly resourceType: 'AuditEvent', readonly id: string }
 
 /** The outcome for one event: it is stored, the datastore refuses it, or it may be sent again. */

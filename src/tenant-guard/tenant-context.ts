@@ -62,7 +62,7 @@ export function mayRead ({ access }: Pick<TenantContext, 'access'>, type: string
 /** A datastore responded as it never should, so an operator must look into it. Names no record. */
 export interface Incident {
   /** A match, or the response to a write, without the tenant's tag alone; a change that brought a record into being. */
-  readonly kind: 'foreign-match' | 'foreign-answer' | 'created-by-update'
+  readonly kind: 'foreign-match' | 'foreign-response' | 'created-by-update'
   readonly interaction: InteractionKind
   readonly type: string
   readonly datastore: string

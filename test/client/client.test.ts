@@ -152,7 +152,7 @@ t.test('a response of an intermediary is no response of the gateway', async t =>
     (response: ServerResponse) => response.writeHead(200).end('<html>')
   ]) {
     const { client } = await startScriptedServer(t, [handler])
-    await t.rejects(client.patients.read('1'), { name: 'ClinigateError', code: 'UNEXPECTED_ANSWER' })
+    await t.rejects(client.patients.read('1'), { name: 'ClinigateError', code: 'UNEXPECTED_RESPONSE' })
   }
 })
 

@@ -5,9 +5,9 @@ import { startSandbox } from '../../src/sandbox/sandbox.js'
 /** A sandbox in memory, which closes itself with the test. */
 export async function startTestSandbox (
   t: Pick<Test, 'teardown'>,
-  manners: Partial<ServerBehaviour> = {}
+  behaviour: Partial<ServerBehaviour> = {}
 ): ReturnType<typeof startSandbox> {
-  const sandbox = await startSandbox({ file: ':memory:', now: () => new Date(), manners })
+  const sandbox = await startSandbox({ file: ':memory:', now: () => new Date(), behaviour })
   // Not `after`: only `teardown` lets a file end whose tests stand at its top.
   t.teardown(() => sandbox.close())
   return sandbox
@@ -25,10 +25,10 @@ export async function onEachSandbox (
   run: (t: Test, url: string) => Promise<void>,
   limitMs?: number
 ): Promise<void> {
-  for (const [name, manners] of Object.entries(servers)) {
+  for (const [name, behaviour] of Object.entries(servers)) {
     await t.test(name, async t => {
       if (limitMs !== undefined) t.setTimeout(limitMs)
-      await run(t, (await startTestSandbox(t, manners)).url)
+      await run(t, (await startTestSandbox(t, behaviour)).url)
     })
   }
 }

@@ -8,11 +8,11 @@ import type { Stores } from './attack-world.js'
 import { handOverInSandbox } from './failover.js'
 
 /** Two sandboxes for an attack, one of them on a file that can be tampered with. */
-export async function startSandboxStores (t: Pick<Test, 'after'>, manners: Partial<ServerBehaviour> = {}): Promise<Stores> {
+export async function startSandboxStores (t: Pick<Test, 'after'>, behaviour: Partial<ServerBehaviour> = {}): Promise<Stores> {
   const folder = mkdtempSync(join(tmpdir(), 'clinigate-attacks-'))
   const file = join(folder, 'sandbox.db')
   const [test, live] = [
-    await startSandbox({ file, now: () => new Date(), manners }),
+    await startSandbox({ file, now: () => new Date(), behaviour }),
     await startSandbox({ file: ':memory:', now: () => new Date() })
   ]
   t.after(async () => {

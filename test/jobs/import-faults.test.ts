@@ -121,7 +121,7 @@ test('a response with a record of another tenant is an incident of that line alo
   )
   t.match(
     gateway.logged().filter(({ incident }) => incident !== undefined),
-    [{ incident: { kind: 'foreign-answer', interaction: 'import', records: 1 } }]
+    [{ incident: { kind: 'foreign-response', interaction: 'import', records: 1 } }]
   )
 })
 

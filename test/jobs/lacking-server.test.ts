@@ -3,15 +3,15 @@ import type { ServerBehaviour } from '../../src/sandbox/server-behaviour.js'
 import { startTestSandbox } from '../harness/sandbox.js'
 import { openExportWorld, type ExportWorld } from './exporting.js'
 
-async function openWorld (t: Test, manners: Partial<ServerBehaviour>): Promise<ExportWorld> {
-  const sandbox = await startTestSandbox(t, manners)
+async function openWorld (t: Test, behaviour: Partial<ServerBehaviour>): Promise<ExportWorld> {
+  const sandbox = await startTestSandbox(t, behaviour)
   return await openExportWorld(t, { url: sandbox.url, server: 'sandbox' })
 }
 
 const buildBasic = (patient: string) =>
   ({ resourceType: 'Basic', code: { text: 'x' }, subject: { reference: `Patient/${patient}` } })
 
-for (const unknownParameters of ['refused', 'passed over'] as const) {
+for (const unknownParameters of ['rejected', 'ignored'] as const) {
   t.test(`a group is exported whole from a server without Basic?patient=, unknown ones ${unknownParameters}`, async t => {
     const { join, direct } = await openWorld(t, { missingParameters: ['Basic.patient'], unknownParameters })
     const own = await join()

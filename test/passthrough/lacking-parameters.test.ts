@@ -8,7 +8,7 @@ import { assertRejected, buildObservation, openWorld, buildPatient, storeResourc
 async function startLimitedServer (t: Test) {
   const { url } = await startTestSandbox(t, {
     missingParameters: ['Patient.family', 'Patient.birthdate', 'Observation.encounter'],
-    unknownParameters: 'always passed over',
+    unknownParameters: 'always ignored',
     unstatedTypes: ['Basic', 'Slot']
   })
   const world = await openWorld(t, { url, server: 'sandbox' })

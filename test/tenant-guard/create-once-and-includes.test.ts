@@ -111,7 +111,7 @@ t.test("a server that ignores the condition, or shows another tenant's record, i
     gateway.incidents.length = 0
     server.behave(sendJson(200, record('Patient', '7', tags)))
     t.equal((await catchFailure(store.createOnce(create))).code, 'INTERNAL_ERROR')
-    t.match(gateway.incidents, [{ kind: 'foreign-answer', interaction: 'create-once' }])
+    t.match(gateway.incidents, [{ kind: 'foreign-response', interaction: 'create-once' }])
   }
 })
 

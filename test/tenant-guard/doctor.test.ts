@@ -19,8 +19,8 @@ interface Ward {
   readonly examine: (between?: Between, signal?: AbortSignal) => Promise<Examination>
 }
 
-async function startWard (t: Test, manners: Partial<ServerBehaviour> = {}): Promise<Ward> {
-  const sandbox = await startTestSandbox(t, manners)
+async function startWard (t: Test, behaviour: Partial<ServerBehaviour> = {}): Promise<Ward> {
+  const sandbox = await startTestSandbox(t, behaviour)
   const http = new HttpBackend({ name: 'datastore', baseUrl: sandbox.url, retryPauseMs: 1 })
   t.after(() => http.close())
   return {
@@ -88,12 +88,12 @@ t.test('on a server unlike HAPI each missing feature is reported, with what the 
 })
 
 const lacking: ReadonlyArray<
-  readonly [what: string, manners: Partial<ServerBehaviour>, name: string, detail: RegExp]
+  readonly [what: string, behaviour: Partial<ServerBehaviour>, name: string, detail: RegExp]
 > = [
   ['ignores _sort', { ignoredParameters: ['_sort'] }, 'order', /not in that order/],
   ['ignores _lastUpdated', { ignoredParameters: ['_lastUpdated'] }, 'time-limits', /outside the limits/],
   ['ignores _elements', { ignoredParameters: ['_elements'] }, 'elements', /other elements/],
-  ['ignores handling=strict', { unknownParameters: 'always passed over' }, 'unknown-parameters', /ignored/],
+  ['ignores handling=strict', { unknownParameters: 'always ignored' }, 'unknown-parameters', /ignored/],
   ['ignores Prefer: return', { writesShow: 'nothing' }, 'write-shows-record', /does not contain the record/],
   ['leaves a type out of its statement', { unstatedTypes: ['Basic'] }, 'stated-types', /not listed: Basic/],
   ['does not take writes of a type', { readOnlyTypes: ['Claim'] }, 'written-types', /: Claim$/],
@@ -106,9 +106,9 @@ const lacking: ReadonlyArray<
   ]
 ]
 
-for (const [what, manners, name, detail] of lacking) {
+for (const [what, behaviour, name, detail] of lacking) {
   t.test(`a server that ${what} is reported as degraded, with what to change, and is left clean`, async t => {
-    const { server, examine } = await startWard(t, manners)
+    const { server, examine } = await startWard(t, behaviour)
     const { findings, left } = await examine()
     const { state, gateway, change, ...found } = findings.find(finding => finding.name === name)!
     t.match([state, found.detail, gateway, change], ['degraded', detail, /\w/, /\w/])

@@ -122,7 +122,7 @@ test('what an import changed, and what a datastore says to have made elsewhere, 
     await collectFailureCodes(store, patient('i2'), patient('i3'), patient('i4')),
     ['INTERNAL_ERROR', undefined, undefined]
   )
-  t.match(incidents, [{ kind: 'foreign-answer', type: 'Patient', records: 1 }])
+  t.match(incidents, [{ kind: 'foreign-response', type: 'Patient', records: 1 }])
   t.equal(searches(), 1)
 })
 

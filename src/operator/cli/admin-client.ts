@@ -54,7 +54,7 @@ function toReadableError (error: ClinigateError): Error {
     )
   }
   // A control plane names what it does not have. A gateway does not know the path.
-  if (code === 'UNEXPECTED_ANSWER' || (status === 404 && message === unknownPath)) {
+  if (code === 'UNEXPECTED_RESPONSE' || (status === 404 && message === unknownPath)) {
     return new Error(
       `the server at the control plane's URL is not a control plane (status ${status}); check CONTROL_URL`
     )

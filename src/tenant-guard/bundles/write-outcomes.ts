@@ -55,7 +55,7 @@ function toWriteOutcome (
   if (request?.method === 'DELETE' && (status === 200 || status === 204)) return { status: 204 }
   const record = verifyAndRememberOwned(context, stored?.resource, { type, ...(id !== undefined && { id }) })
   if (record === undefined || (status !== 200 && status !== 201)) {
-    reportIncident(context, { kind: 'foreign-answer', interaction: 'transaction', type, records: 1 })
+    reportIncident(context, { kind: 'foreign-response', interaction: 'transaction', type, records: 1 })
     throw new Failure('INTERNAL_ERROR', {
       message: uncertainOutcomeMessage,
       cause: { reason: "the answer to a transaction is not the tenant's record" }

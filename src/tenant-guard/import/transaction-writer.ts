@@ -125,7 +125,7 @@ export class TransactionWriter {
       if (stored?.isFetched === true) return {}
       return { warnings: warnAboutDifferences(this.#context, JSON.parse(text) as FhirResource, { record }) }
     }
-    reportIncident(this.#context, { kind: 'foreign-answer', interaction: 'import', type, records: 1 })
+    reportIncident(this.#context, { kind: 'foreign-response', interaction: 'import', type, records: 1 })
     return {
       failure: new Failure('INTERNAL_ERROR', {
         message: uncertainOutcomeMessage,

@@ -234,7 +234,7 @@ export function toWriteResult (
 ): StoredResource {
   const record = verifyAndRememberOwned(context, parseJson(response, uncertainOutcomeMessage), { type, id })
   if (record !== undefined) return record
-  reportIncident(context, { kind: 'foreign-answer', interaction: kind, type, records: 1 })
+  reportIncident(context, { kind: 'foreign-response', interaction: kind, type, records: 1 })
   throw new Failure('INTERNAL_ERROR', {
     message: uncertainOutcomeMessage,
     cause: { ...toFailureCause(response), reason: "the answer to a write is not the tenant's record" }

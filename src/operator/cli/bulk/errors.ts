@@ -54,7 +54,7 @@ function explainClientError (error: ClinigateError): string {
     const reason = findErrorCode(error) ?? 'no connection'
     return `The gateway does not respond (${reason}). Check --url and that the gateway is running.`
   }
-  if (code === 'UNEXPECTED_ANSWER') return `The server at the URL is not a gateway (status ${status}). Check --url.`
+  if (code === 'UNEXPECTED_RESPONSE') return `The server at the URL is not a gateway (status ${status}). Check --url.`
   const lines = issues.map(({ diagnostics, expression: [field] = [] }) =>
     `\n  - ${field === undefined ? '' : `${field}: `}${diagnostics}`)
   return message + lines.join('')
