@@ -16,14 +16,14 @@ t.test('16 MiB that are rejected take little memory', async t => {
   const script = `
     import { parseQuery } from './src/envelope/query.ts'
     import { JsonBudget, parseStrict } from './src/json/json.ts'
-    import { readSearch } from './src/api/passthrough/search-request.ts'
+    import { readFhirSearch } from './src/api/passthrough/search-request.ts'
     const fill = (part, head = '', tail = '') => head + part.repeat(16 * 1024 * 1024 / part.length - 20) + tail
     const requests = {
       numbers: () => parseStrict(Buffer.from(fill('1.0,', '[', '1]'))),
       objects: () => parseStrict(Buffer.from(fill('{},', '[', '1]'))),
       names: () => parseQuery(fill('name=a&'), Infinity),
-      values: () => readSearch('Patient', { query: [['_id', fill('a,')]], isLenient: false, fhirBase: '' }),
-      keys: () => readSearch('Patient', { query: [['_sort', fill('name,')]], isLenient: false, fhirBase: '' })
+      values: () => readFhirSearch('Patient', { query: [['_id', fill('a,')]], isLenient: false, fhirBase: '' }),
+      keys: () => readFhirSearch('Patient', { query: [['_sort', fill('name,')]], isLenient: false, fhirBase: '' })
     }
     try {
       requests[process.argv[1]]()

@@ -201,7 +201,7 @@ t.test('a gateway killed while it applies batches has each batch completely or n
     import { Replica } from ${JSON.stringify(new URL('../../src/keys/replica.js', import.meta.url).href)}
     const replica = new Replica(${JSON.stringify(file)})
     const key = seq => ({ seq, kind: 'key', state: { keyId: 'key-' + seq, hash: 'hash-' + seq, tenantId: 'org-a', name: '', mode: 'test', scopes: ['*'] } })
-    let { seq } = replica.position()
+    let { seq } = replica.readPosition()
     if (seq === 0) replica.apply({ feedId: 'feed-1', isSnapshot: true, after: 0, through: ++seq, isLatest: true, changes: [{ seq: 1, kind: 'organization', state: { tenantId: 'org-a', plan: 'pro', overage: true } }] }, new Date())
     for (;;) {
       const changes = Array.from({ length: 50 }, (_, i) => key(seq + 1 + i))
