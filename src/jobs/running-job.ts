@@ -32,9 +32,28 @@ export interface StartedJob extends Pick<RunningJob, 'done' | 'checkForCancellat
 /** Starts a job that was claimed; `claimedAt` is when the claim was requested, by the monotonic clock. */
 export type StartJob = (claimed: ClaimedJob, claimedAt: number) => StartedJob
 
-/** Starts jobs in this thread. */
-export const createJobStarter = ({ doJob, ...parts }: JobStarterParts): StartJob => (claimed, claimedAt) =>
-  new RunningJob(claimed, { ...parts, doJob: doJob[claimed.job.request.kind] }, claimedAt)
+/**
+ * Starts jobs in this thread. A job that lost its lease may be claimed again before its earlier run has closed its
+ * files; the new run waits for that, since two that write to them would take each other's lines for duplicates.
+ */
+export function createJobStarter ({ doJob, ...parts }: JobStarterParts): StartJob {
+  const runs = new Map<string, Promise<void>>()
+  return (claimed, claimedAt) => {
+    const { id, request: { kind } } = claimed.job
+    const earlier = runs.get(id)
+    const run = new RunningJob(claimed, {
+      ...parts,
+      doJob: async work => {
+        await earlier
+        work.signal.throwIfAborted()
+        await doJob[kind](work)
+      }
+    }, claimedAt)
+    runs.set(id, run.done)
+    run.done.then(() => { if (runs.get(id) === run.done) runs.delete(id) })
+    return run
+  }
+}
 
 const pauses = { firstMs: 5_000, maxMs: 600_000 }
 

@@ -355,8 +355,8 @@ export const controls = [
     ['searches'],
     patch(
       guard('reads/pages'),
-      'return context.cursors.seal({ ...contents(), link }, binding)',
-      'return `${context.cursors.seal({ ...contents(), link }, binding)}&at=${next}`'
+      'return context.cursors.seal({ ...buildContents(), link }, binding)',
+      'return `${context.cursors.seal({ ...buildContents(), link }, binding)}&at=${next}`'
     )
   ),
   defineControl(

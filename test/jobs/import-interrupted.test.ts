@@ -223,3 +223,22 @@ for (const [name, { lines, failed, strides }] of Object.entries(files)) {
     }
   })
 }
+
+// It ended as failed with INTERNAL_ERROR: the drafts of its lines were deleted, although their results were lost.
+test('an import whose last results find no room on the disk is completed by its next run', async t => {
+  const lines = inOrder.slice(0, 30)
+  const scene = await startScene(t, lines)
+  const { commit } = IndexFile.prototype
+  let isFull = true
+  t.after(() => { IndexFile.prototype.commit = commit })
+  IndexFile.prototype.commit = function (this: any) {
+    if (!isFull || this.counts.processed < lines.length) return commit.call(this)
+    isFull = false
+    // As SQLite does by itself.
+    if (this.db.inTransaction) this.db.exec('ROLLBACK')
+    throw Object.assign(new Error('database or disk is full'), { code: 'SQLITE_FULL' })
+  }
+  await t.rejects(scene.run(Infinity), { code: 'SQLITE_FULL' })
+  t.equal(await scene.run(Infinity), 'ended')
+  t.strictSame(scene.readResults().map(({ status }) => status), lines.map(() => 'created'))
+})

@@ -6,7 +6,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { Spool } from '../../src/jobs/storage/files.js'
 import { JobRunner, type RunnerParts } from '../../src/jobs/runner.js'
-import { RunningJob } from '../../src/jobs/running-job.js'
+import { createJobStarter, RunningJob } from '../../src/jobs/running-job.js'
 import { PermanentFailure, JobInterrupted, type JobHandler, type JobContext } from '../../src/jobs/job-context.js'
 import { openControlStore } from '../../src/control-plane/store/store.js'
 import { Failure } from '../../src/envelope/failures.js'
@@ -477,4 +477,34 @@ t.test('the failure of a job, which is read at any time, names neither a header 
   t.match(saved.at(-1), {
     end: { status: 'failed', failure: { code: 'BACKEND_UNAVAILABLE', message: 'It is full. Try again later.' } }
   })
+})
+
+// An import that had lost its lease and was claimed again took its own lines for duplicates, and lost their drafts.
+t.test('a job that is claimed again begins when its earlier run in this process has ended', async t => {
+  const began: number[] = []
+  const ends: Array<() => void> = []
+  const startJob = createJobStarter({
+    jobs: { save: async () => 'ok', release: async () => {} },
+    spool: { getJobFiles: () => ({}), deleteExcept: async () => {} },
+    doJob: { import: async () => { await new Promise<void>(resolve => { began.push(ends.push(resolve)) }) } },
+    isRevoked: () => false,
+    leaseMs: 30_000,
+    log: { child: () => ({ warn () {}, info () {} }) }
+  } as never)
+  const claim = (id: string, number: number) => startJob(
+    { job: { id, owner: { keyId: 'k' }, request: { kind: 'import' } }, lease: { jobId: id, number }, failures: 0 } as never,
+    performance.now()
+  )
+  const first = claim('job-x', 1)
+  await waitUntil(() => began.length === 1)
+  const again = claim('job-x', 2)
+  const other = claim('job-y', 1)
+  await waitUntil(() => began.length === 2)
+  await pause(20)
+  t.equal(began.length, 2, 'only the other job')
+  ends[0]!()
+  await first.done
+  await waitUntil(() => began.length === 3)
+  for (const end of ends) end()
+  await Promise.all([again.done, other.done])
 })

@@ -37,10 +37,10 @@ const defaultSaveEveryMs = 1_000
 
 /** Writes records to one file per type. Records that were written and saved are not requested again. */
 export function createExportHandler (
-  { openExport: exportFor, mappings, saveEveryMs = defaultSaveEveryMs }: ExportParts
+  { openExport, mappings, saveEveryMs = defaultSaveEveryMs }: ExportParts
 ): JobHandler {
   return async work => {
-    const run = await openRun(work, { store: exportFor(work.job, work.log), mappings, saveEveryMs })
+    const run = await openRun(work, { store: openExport(work.job, work.log), mappings, saveEveryMs })
     try {
       await run.exportAll()
     } catch (error) {

@@ -92,9 +92,17 @@ export function createImportHandler (options: ImportJobOptions): JobHandler {
       }
       await finish(context)
     } finally {
-      index.close()
-      drafts.close()
+      closeAll(index, drafts)
     }
+  }
+}
+
+/** Closes the files of an import, the second one also where the first one cannot be written. */
+function closeAll (index: IndexFile, drafts: DraftFile): void {
+  try {
+    index.close()
+  } finally {
+    drafts.close()
   }
 }
 
@@ -158,7 +166,9 @@ async function reportPeriodically (context: ImportContext): Promise<void> {
 
 /** Reports the final progress, and deletes input and drafts: they hold personal data, and take up disk space. */
 async function finish (context: ImportContext): Promise<void> {
-  const { drafts, work: { files } } = context
+  const { drafts, index, work: { files } } = context
+  // Without room for the last results the next run writes their lines again, for which it needs the drafts.
+  index.commit()
   try {
     await report(context)
   } finally {

@@ -83,14 +83,14 @@ interface Continuation {
 export function sealNextPage (
   context: TenantContext,
   response: BackendResponse,
-  { next, paths, binding, buildContents: contents }: Continuation
+  { next, paths, binding, buildContents }: Continuation
 ): string | undefined {
   if (next === undefined) return undefined
   const link = parsePageLink(next, context.backend.baseUrl, paths)
   if (link === undefined) {
     throw unexpectedResponse(response, 'the link to the next page does not begin with the base URL that is configured')
   }
-  return context.cursors.seal({ ...contents(), link }, binding)
+  return context.cursors.seal({ ...buildContents(), link }, binding)
 }
 
 /** Which page of an operation or history a client wants. */
