@@ -25,7 +25,10 @@ export function toTransportFailure (request: BackendRequest, error: unknown): un
 export function checkResponse (request: BackendRequest, response: BackendResponse): Failure | undefined {
   const failure = checkStatus(request, response)
   if (failure !== undefined || response.status === 501 || isReadable(response)) return failure
-  return uncertainOutcome(request, 'BACKEND_ERROR', { status: response.status, reason: 'the response is not plain JSON' })
+  return uncertainOutcome(request, 'BACKEND_ERROR', {
+    status: response.status,
+    reason: 'the response is not plain JSON'
+  })
 }
 
 /** The same for a response whose body is not read. */

@@ -83,7 +83,9 @@ function withTrace<T extends { readonly headers?: unknown }> (request: T, tracep
 }
 
 /** Observes without delaying the response. */
-function observeResponse<T extends { readonly status: number }> (response: Promise<T>, end: OpenExchange['end']): Promise<T> {
+function observeResponse<T extends { readonly status: number }> (
+  response: Promise<T>, end: OpenExchange['end']
+): Promise<T> {
   response.then(({ status }) => end({ status }), (failure: unknown) => end({ failure }))
   return response
 }

@@ -164,7 +164,9 @@ function createNativeImports (
     options: {
       nativePartsFor: (owner, requestContext) => {
         const context = openTenantContext(owner, requestContext)
-        return datastores[context.backend.name]?.import === 'native' ? { store: createNativeImport(context), offers } : undefined
+        return datastores[context.backend.name]?.import === 'native'
+          ? { store: createNativeImport(context), offers }
+          : undefined
       }
     },
     routes: [scope => importFileRoute(scope, offers)]

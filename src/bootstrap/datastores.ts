@@ -192,8 +192,9 @@ interface States {
  * The checks by the mode that the datastores serve, because the names of dedicated ones may be those of customers, and
  * the health is public.
  */
-function createDatastoreChecks (backends: Readonly<Record<string, Backend>>, { test, live, dedicated }: Config['routing'],
-  states: States): OpenDatastores['checks'] {
+function createDatastoreChecks (
+  backends: Readonly<Record<string, Backend>>, { test, live, dedicated }: Config['routing'], states: States
+): OpenDatastores['checks'] {
   const own = [...new Set(Object.values(dedicated))]
   return {
     testDatastore: () => checkDatastores([backends[test]!], states),

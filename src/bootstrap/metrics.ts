@@ -38,7 +38,9 @@ export async function openMetrics (
 export function createCheckGauge (checks: Checks, now: () => Date): NonNullable<GaugeSources['checks']> {
   const requested = cacheHealthChecks(checks, now)
   return async () =>
-    Object.fromEntries(Object.entries(await runHealthChecks(requested)).map(([name, { status }]) => [name, status === 'ok']))
+    Object.fromEntries(
+      Object.entries(await runHealthChecks(requested)).map(([name, { status }]) => [name, status === 'ok'])
+    )
 }
 
 /** The parts of a gateway of which something can be read. */

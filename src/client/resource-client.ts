@@ -141,7 +141,13 @@ export class ResourceClient<N extends ResourceName> {
 
   /** Deletes a record. After a failure without a response the outcome is unknown, and the delete is not retried. */
   async delete (id: string, { signal, ifMatch }: VersionOptions = {}): Promise<void> {
-    await this.#send({ method: 'DELETE', path: `${this.#path}/{id}`, ids: { id }, headers: toIfMatchHeader(ifMatch), signal })
+    await this.#send({
+      method: 'DELETE',
+      path: `${this.#path}/{id}`,
+      ids: { id },
+      headers: toIfMatchHeader(ifMatch),
+      signal
+    })
   }
 }
 

@@ -1,7 +1,9 @@
 import type { Config } from './schema.js'
 import { formatSuggestion } from '../envelope/nearest.js'
 import { isNetwork } from '../net/checked-connection.js'
-import { readSecretBytes, readText, readControlDatabaseUrl, readGatewayToken, readRedisUrl, explainUnreadable } from './secrets.js'
+import {
+  readSecretBytes, readText, readControlDatabaseUrl, readGatewayToken, readRedisUrl, explainUnreadable
+} from './secrets.js'
 import { readConnection } from './datastore-connection.js'
 import type { Environment } from './environment.js'
 import type { FormError } from './schema-errors.js'

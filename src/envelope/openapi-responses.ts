@@ -101,7 +101,9 @@ export function buildResponses (
 /** The responses of failures, by status. */
 export function buildFailureResponses (codes: readonly FailureCode[]): JsonSchema {
   const statuses = [...new Set(codes.map(code => catalog[code].status))].sort()
-  return Object.fromEntries(statuses.map(status => [status, { $ref: `#/components/responses/${toResponseName(status)}` }]))
+  return Object.fromEntries(
+    statuses.map(status => [status, { $ref: `#/components/responses/${toResponseName(status)}` }])
+  )
 }
 
 /** The responses that operations refer to: 304, deletion, and one for each error status with all of its codes. */
@@ -113,7 +115,10 @@ export function buildSharedResponses (codes: ReadonlySet<FailureCode>): Record<s
   ])
   return {
     NotModified: { description: 'You have the current version.', headers: { ETag: referToHeader('ETag') } },
-    Deleted: { description: 'Deleted.', content: { 'application/json': { schema: buildEnvelopeSchema(referTo('Deleted')) } } },
+    Deleted: {
+      description: 'Deleted.',
+      content: { 'application/json': { schema: buildEnvelopeSchema(referTo('Deleted')) } }
+    },
     ...Object.fromEntries(failures)
   }
 }
@@ -257,7 +262,9 @@ const retryableStatuses: ReadonlySet<number> = new Set([409, 429, 503])
 function buildFailureResponse (codes: readonly FailureCode[]): JsonSchema {
   return {
     description: codes.map(code => `\`${code}\`: ${catalog[code].remedy}`).join('\n\n'),
-    ...codes.some(code => retryableStatuses.has(catalog[code].status)) && { headers: { 'Retry-After': referToHeader('Retry-After') } },
+    ...(codes.some(code => retryableStatuses.has(catalog[code].status)) && {
+      headers: { 'Retry-After': referToHeader('Retry-After') }
+    }),
     content: { 'application/json': { schema: referTo('Failure'), example: buildFailureExample(codes[0]!) } }
   }
 }

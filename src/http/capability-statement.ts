@@ -3,7 +3,9 @@ import { listReferenceParameters } from '../mappings/r4/search-parameters.js'
 import { listReferrers } from '../mappings/relations.js'
 import type { Offered } from '../tenant-guard/capabilities.js'
 import { buildSubscriptionCapability, subscriptionServer } from '../api/passthrough/subscriptions/capability.js'
-import { buildCapabilityRest, buildImportOperation, keySecurity, omitEmpty } from '../api/passthrough/capability-rest.js'
+import {
+  buildCapabilityRest, buildImportOperation, keySecurity, omitEmpty
+} from '../api/passthrough/capability-rest.js'
 
 /** The facts in the statement besides the resources. */
 interface StatementFacts {

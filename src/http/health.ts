@@ -1,6 +1,8 @@
 import type { FastifyInstance } from 'fastify'
 import { Failure } from '../envelope/failures.js'
-import { describeRoute, buildEnvelopeSchema, buildFailureResponses, publicFailures, buildResponses } from '../envelope/openapi-responses.js'
+import {
+  describeRoute, buildEnvelopeSchema, buildFailureResponses, publicFailures, buildResponses
+} from '../envelope/openapi-responses.js'
 import { sendFailure, sendWithStatus } from '../envelope/reply.js'
 import { healthStates, type Health } from '../envelope/health-states.js'
 import type { Readiness } from './readiness.js'

@@ -2,7 +2,9 @@ import type { FastifyInstance } from 'fastify'
 import { requireAcceptableType } from '../envelope/accept.js'
 import { handleFhirError } from '../envelope/error-handlers.js'
 import { Failure } from '../envelope/failures.js'
-import { describeRoute, buildEnvelopeSchema, buildFailureResponses, publicFailures } from '../envelope/openapi-responses.js'
+import {
+  describeRoute, buildEnvelopeSchema, buildFailureResponses, publicFailures
+} from '../envelope/openapi-responses.js'
 import { fhirType } from '../envelope/operation-outcome.js'
 import { parseQuery, getRawQuery, invalidParameter } from '../envelope/query.js'
 import { sendJson } from '../envelope/reply.js'

@@ -1,5 +1,7 @@
 import { LogController, type FastifyBaseLogger, type FastifyHttpOptions, type RawServerDefault } from 'fastify'
-import { createFrameworkErrorHandler, createMalformedHttpHandler, type RefusalPages } from '../envelope/malformed-http.js'
+import {
+  createFrameworkErrorHandler, createMalformedHttpHandler, type RefusalPages
+} from '../envelope/malformed-http.js'
 import type { IncomingMessage } from 'node:http'
 import { uuidv7 } from 'uuidv7'
 

@@ -1,5 +1,7 @@
 import { Failure, type Issue } from '../envelope/failures.js'
-import { digest, computeFingerprint, computeIdempotencyTags, computeRequestName, type IdempotentRequest } from './digest.js'
+import {
+  digest, computeFingerprint, computeIdempotencyTags, computeRequestName, type IdempotentRequest
+} from './digest.js'
 import { idempotencyKey } from './header.js'
 
 /** A change that was about to be written: the version that it replaces, and a digest of the new content. */

@@ -1,5 +1,7 @@
 import { Type } from 'typebox'
-import { commonFailures, describeRoute, buildContent, buildResponses, type JsonSchema } from '../envelope/openapi-responses.js'
+import {
+  commonFailures, describeRoute, buildContent, buildResponses, type JsonSchema
+} from '../envelope/openapi-responses.js'
 import { isTenantType, resourceTypes } from '../fhir/resource-types.js'
 import { mappings } from '../mappings/registry.js'
 import { jobIdForm } from './model/job.js'
@@ -8,7 +10,9 @@ import { jobIdForm } from './model/job.js'
 export const ndjsonTypes = ['application/fhir+ndjson', 'application/x-ndjson', 'application/ndjson'] as const
 
 /** A body of records, one a line. */
-export const ndjsonContent = buildContent(ndjsonTypes, { schema: { type: 'string', description: 'One record per line.' } })
+export const ndjsonContent = buildContent(ndjsonTypes, {
+  schema: { type: 'string', description: 'One record per line.' }
+})
 
 /** The options of a route of jobs, which describe it. */
 export function describeJobRoute (description: Omit<Parameters<typeof describeRoute>[0], 'tags'>) {

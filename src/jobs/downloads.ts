@@ -6,7 +6,9 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { etagMatches } from '../envelope/preconditions.js'
 import { toFailure } from '../envelope/error-handlers.js'
 import { Failure } from '../envelope/failures.js'
-import { commonFailures, buildFailureResponses, referToHeader, referToParameter } from '../envelope/openapi-responses.js'
+import {
+  commonFailures, buildFailureResponses, referToHeader, referToParameter
+} from '../envelope/openapi-responses.js'
 import { requireNoQuery } from '../envelope/query.js'
 import type { Job, JobFile } from './model/job.js'
 import type { Jobs } from './model/jobs.js'
@@ -67,7 +69,8 @@ export async function jobFileRoute (scope: FastifyInstance, { jobs, spool }: Dow
       return sendFile(reply, {
         job,
         file,
-        read: range => spool.getJobFiles(job).read(file.name, { ...range, state: { bytes: file.bytes, mark: file.mark ?? '' } })
+        read: range =>
+          spool.getJobFiles(job).read(file.name, { ...range, state: { bytes: file.bytes, mark: file.mark ?? '' } })
       })
     }
   })

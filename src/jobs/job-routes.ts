@@ -1,7 +1,11 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { Failure } from '../envelope/failures.js'
-import { commonFailures, buildPageSchema, referToParameter, referTo, buildResponses } from '../envelope/openapi-responses.js'
-import { parseCount, parseQuery, toSafeName, getRawQuery, requireNoQuery, invalidParameter, type PageSize } from '../envelope/query.js'
+import {
+  commonFailures, buildPageSchema, referToParameter, referTo, buildResponses
+} from '../envelope/openapi-responses.js'
+import {
+  parseCount, parseQuery, toSafeName, getRawQuery, requireNoQuery, invalidParameter, type PageSize
+} from '../envelope/query.js'
 import { isJobId, type Job, type JobKind } from './model/job.js'
 import type { Jobs } from './model/jobs.js'
 import { requireScope, type Effect } from '../keys/scopes.js'

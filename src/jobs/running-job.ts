@@ -176,7 +176,10 @@ export class RunningJob {
   #extendLease (since: number): void {
     this.#leasedUntil = since + this.#parts.leaseMs * 0.8
     clearTimeout(this.#deadline)
-    this.#deadline = setTimeout(() => this.#interrupt('lost'), Math.max(0, this.#leasedUntil - performance.now())).unref()
+    this.#deadline = setTimeout(
+      () => this.#interrupt('lost'),
+      Math.max(0, this.#leasedUntil - performance.now())
+    ).unref()
   }
 
   /** A process that was suspended resumes in the middle of its work, perhaps without the lease. */

@@ -41,7 +41,9 @@ interface PresentedKey { readonly mode: Mode, readonly hash: string }
 
 function readPresentedKey (rawHeaders: readonly string[]): PresentedKey {
   const headerKeys = listNonEmptyValues(rawHeaders, 'x-api-key')
-  const bearerKeys = listNonEmptyValues(rawHeaders, 'authorization').flatMap(text => bearer.exec(text)?.[1]?.trim() || [])
+  const bearerKeys = listNonEmptyValues(rawHeaders, 'authorization').flatMap(
+    text => bearer.exec(text)?.[1]?.trim() || []
+  )
   const [secret] = [...headerKeys, ...bearerKeys]
   if (secret === undefined) throw authenticationFailure('UNAUTHORIZED')
   const error = findRepeatedKeyError(headerKeys, bearerKeys)

@@ -56,7 +56,9 @@ export const monthlyQuota = fp<MonthlyQuotaOptions>(async (app, { plans, months 
       request.quota = { limit, taken, isOverage: isPast && !isFree, isFree, end: endOf(month) }
       if (isFree) taken.refund()
       else if (!isServed) {
-        throw monthlyQuotaExceeded(caller, plan, { 'retry-after': String(getSecondsUntil(request.quota.end, arrivedAt)) })
+        throw monthlyQuotaExceeded(caller, plan, {
+          'retry-after': String(getSecondsUntil(request.quota.end, arrivedAt))
+        })
       }
     }
     done()

@@ -42,7 +42,11 @@ export const rateLimit = fp<PerMinuteOptions>(async (app, options) => {
   } satisfies CreateRateLimitOptions
   const countHere = await createLimiter(app, { store: counter }, perMinute)
   const count = shared
-    ? withShared(shared, await createLimiter(app, { redis: shared.redis, nameSpace: 'clinigate:' }, perMinute), countHere)
+    ? withShared(
+      shared,
+      await createLimiter(app, { redis: shared.redis, nameSpace: 'clinigate:' }, perMinute),
+      countHere
+    )
     : countHere
   const windowSeconds = Math.ceil(windowMs / 1_000)
   const isCrowded = ({ permit }: FastifyRequest) => permit?.isAdmitted === false

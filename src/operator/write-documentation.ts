@@ -4,7 +4,9 @@
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { buildDefaultFile, buildEditorSchema, formatEnvironmentExample, buildReferencePages, withTables } from '../config/documentation.js'
+import {
+  buildDefaultFile, buildEditorSchema, formatEnvironmentExample, buildReferencePages, withTables
+} from '../config/documentation.js'
 import { formatMetricsTable } from '../observability/metrics/declarations.js'
 import { formatPolicyTable } from '../tenant-guard/policy.js'
 

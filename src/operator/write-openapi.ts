@@ -5,7 +5,11 @@ import { describeRoutes } from '../bootstrap/describe-routes.js'
 import { version } from '../bootstrap/version.js'
 import { mappings } from '../mappings/registry.js'
 
-const document = buildOpenApiDocument(mappings, { version, url: 'http://127.0.0.1:8080', described: await describeRoutes() })
+const document = buildOpenApiDocument(mappings, {
+  version,
+  url: 'http://127.0.0.1:8080',
+  described: await describeRoutes()
+})
 const text = `${JSON.stringify(document, null, 2)}\n`
 const [file] = process.argv.slice(2)
 if (file === undefined) process.stdout.write(text)

@@ -146,7 +146,9 @@ function mapAt (value: unknown, schemas: readonly Schema[], position: Position):
     forms.map(({ properties }) => properties?.[name]).find(schema => schema !== undefined)
   return mapMembers(value, name => {
     const schemas = forms.flatMap(({ properties }) => properties?.[name] ?? [])
-    return schemas.length === 0 ? undefined : { schemas, findSibling, position: { ...position, path: `${path}.${name}` } }
+    return schemas.length === 0
+      ? undefined
+      : { schemas, findSibling, position: { ...position, path: `${path}.${name}` } }
   })
 }
 

@@ -94,7 +94,9 @@ export function toFieldPath (mapping: Mapping, fields: Fields, failure: Referenc
 }
 
 /** How many of these references a field would hold with a value. */
-function countReferences (element: Mapping['fields'][string] | undefined, value: unknown, references: readonly string[]): number {
+function countReferences (
+  element: Mapping['fields'][string] | undefined, value: unknown, references: readonly string[]
+): number {
   if (element === undefined || value === null || value === undefined) return 0
   return listReferences(element.write({}, value)).filter(reference => references.includes(reference)).length
 }

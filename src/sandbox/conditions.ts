@@ -194,7 +194,10 @@ function readPrefix (text: string): { compare: (range: Range) => RowMatch, value
 
 /** `5.4|http://unitsofmeasure.org|mg`, of a quantity. */
 function matchQuantity (text: string): RowMatch {
-  const [number, system = '', unit = '', ...more] = splitUnescaped(text, '|').map(unescapeSearchValue) as [string, ...string[]]
+  const [number, system = '', unit = '', ...more] = splitUnescaped(text, '|').map(unescapeSearchValue) as [
+    string,
+    ...string[]
+  ]
   if (more.length > 0) throw invalid('a quantity is number|system|code')
   const amount = matchNumber(number)
   const parts = [amount, ...matchColumn('system', system), ...matchColumn('value', unit)]

@@ -49,7 +49,9 @@ function read ({ store, behaviour }: Sandbox, { type, id, query }: InteractionOf
   if (elements === undefined && summary === undefined) return reply
   return {
     ...reply,
-    text: printJson(applyProjection(parseStored(reply.text) as StoredResource, { elements: elements?.split(','), summary }))
+    text: printJson(
+      applyProjection(parseStored(reply.text) as StoredResource, { elements: elements?.split(','), summary })
+    )
   }
 }
 
@@ -63,11 +65,16 @@ function requireExisting (version: Version | undefined): Version {
   return version
 }
 
-function history ({ store, baseUrl, behaviour }: Sandbox, { type, id, query }: InteractionOf<'history'>): SandboxResponse {
+function history (
+  { store, baseUrl, behaviour }: Sandbox, { type, id, query }: InteractionOf<'history'>
+): SandboxResponse {
   const versions = store.listVersions(type, id)
   if (versions.length === 0) throw new FhirError(404, 'not-found', 'there is no such resource')
   const requested = new Map(query)
-  const [count, offset] = [parseNonNegativeInt(requested.get('_count') ?? '20'), getPageOffset(requested, behaviour.pages)]
+  const [count, offset] = [
+    parseNonNegativeInt(requested.get('_count') ?? '20'),
+    getPageOffset(requested, behaviour.pages)
+  ]
   const url = `${baseUrl}/${type}/${id}`
   const bundle = {
     resourceType: 'Bundle',
@@ -92,7 +99,9 @@ function create ({ store, now }: Sandbox, { id, resource }: InteractionOf<'creat
   return toResponse(201, store.write(withServerMeta(resource, { id, version: 1, at: now().toISOString() }), 'POST'))
 }
 
-function update ({ store, now, behaviour }: Sandbox, { type, id, resource, ifMatch }: InteractionOf<'update'>): SandboxResponse {
+function update (
+  { store, now, behaviour }: Sandbox, { type, id, resource, ifMatch }: InteractionOf<'update'>
+): SandboxResponse {
   const current = store.findCurrent(type, id)
   checkVersion(current, ifMatch)
   const at = now().toISOString()

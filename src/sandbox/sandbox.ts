@@ -160,7 +160,10 @@ function selectFormParameters (
   url: readonly QueryParameter[],
   form: URLSearchParams
 ): readonly QueryParameter[] {
-  return [...(behaviour.formSearches === 'form alone' ? [] : url), ...(behaviour.formSearches === 'url alone' ? [] : form)]
+  return [
+    ...(behaviour.formSearches === 'form alone' ? [] : url),
+    ...(behaviour.formSearches === 'url alone' ? [] : form)
+  ]
 }
 
 function run (sandbox: Sandbox, request: SandboxRequest): SandboxResponse {

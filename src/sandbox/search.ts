@@ -208,7 +208,12 @@ interface Shape {
 export function applyProjection (resource: StoredResource, { elements, summary }: Shape): StoredResource {
   if (elements !== undefined) return withOnlyElements(resource, elements)
   if (summary === 'text') return withOnlyElements(resource, listTextSummaryElements(resource.resourceType))
-  return summary === 'data' ? withOnlyElements(resource, Object.keys(resource).filter(name => name !== 'text')) : resource
+  return summary === 'data'
+    ? withOnlyElements(
+      resource,
+      Object.keys(resource).filter(name => name !== 'text')
+    )
+    : resource
 }
 
 /** The resource with only the named elements; type, id and meta always stay, and meta says that the rest is missing. */

@@ -106,7 +106,9 @@ interface CacheEntry {
 const known = new WeakMap<object, CacheEntry>()
 
 /** The capabilities that a datastore stated last; undefined until they are known. Sends no request. */
-export function findKnownCapabilities ({ upstream: { identity } }: Pick<Backend, 'upstream'>): Capabilities | undefined {
+export function findKnownCapabilities (
+  { upstream: { identity } }: Pick<Backend, 'upstream'>
+): Capabilities | undefined {
   return known.get(identity)?.stated
 }
 

@@ -2,7 +2,9 @@ import { readFileSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import t from 'tap'
 import type { Test } from 'tap'
-import { formatBasicHeader, formatBearerHeader, createFixedAuthorization } from '../../src/backends/authentication/authorization.js'
+import {
+  formatBasicHeader, formatBearerHeader, createFixedAuthorization
+} from '../../src/backends/authentication/authorization.js'
 import { HttpBackend } from '../../src/backends/http-backend.js'
 import type { HttpBackendOptions } from '../../src/backends/http-backend.js'
 import type { BackendRequest } from '../../src/backends/backend.js'

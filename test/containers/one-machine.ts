@@ -4,7 +4,9 @@ import t, { type Test } from 'tap'
 import { runReadme } from '../e2e/readme.js'
 import { waitUntil } from '../harness/until.js'
 import { runDocker } from './engine.js'
-import { bringUp, prepare, requireHardened, requireSecretsHidden, printLine, waitUntilHealthy, type SetUp } from './set-up.js'
+import {
+  bringUp, prepare, requireHardened, requireSecretsHidden, printLine, waitUntilHealthy, type SetUp
+} from './set-up.js'
 
 t.setTimeout(900_000)
 

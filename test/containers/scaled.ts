@@ -2,7 +2,9 @@ import { setTimeout as pause } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { waitUntil } from '../harness/until.js'
 import { runDocker } from './engine.js'
-import { bringUp, prepare, requireHardened, requireSecretsHidden, printLine, waitUntilHealthy, type SetUp } from './set-up.js'
+import {
+  bringUp, prepare, requireHardened, requireSecretsHidden, printLine, waitUntilHealthy, type SetUp
+} from './set-up.js'
 
 t.setTimeout(1_200_000)
 

@@ -177,7 +177,9 @@ async function openSession (t: Test) {
   return { gateway, tenantId, page }
 }
 
-async function setSessionCookies (page: Page, gateway: TestGateway, role: 'admin' | 'operator', tenantId?: string): Promise<void> {
+async function setSessionCookies (
+  page: Page, gateway: TestGateway, role: 'admin' | 'operator', tenantId?: string
+): Promise<void> {
   const { cookies } = await createSignedInVisitor(gateway, { role, ...(role === 'admin' ? { tenantId } : {}) })
   await page
     .context()

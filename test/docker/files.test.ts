@@ -5,7 +5,9 @@ import { DCLinter } from 'dclint'
 import { validate, ValidationSeverity } from 'dockerfile-utils'
 import t, { type Test } from 'tap'
 import { loadConfig } from '../../src/config/load.js'
-import { composeFiles, docker, toLocalEnvironment, findOwnServices, readCompose, createTemporaryFolder } from './compose.js'
+import {
+  composeFiles, docker, toLocalEnvironment, findOwnServices, readCompose, createTemporaryFolder
+} from './compose.js'
 
 t.test('the Dockerfile has no mistake, and its last stage runs without privileges', async t => {
   const text = readFileSync(join(docker, 'Dockerfile'), 'utf8')

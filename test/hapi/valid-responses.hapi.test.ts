@@ -8,7 +8,9 @@ import { startGateway } from '../harness/gateway.js'
 import { startTestSandbox } from '../harness/sandbox.js'
 import { Bodies, replaceWithRecords } from '../resources/bodies.js'
 import { makeWorld } from '../resources/fixture.js'
-import { buildBundle, buildEntry, formType, buildObservation, openWorld, buildPatchEntry, patchType, buildPatient, type Fhir } from '../passthrough/fixture.js'
+import {
+  buildBundle, buildEntry, formType, buildObservation, openWorld, buildPatchEntry, patchType, buildPatient, type Fhir
+} from '../passthrough/fixture.js'
 import { startValidator, type ValidationIssue } from './validator.js'
 
 t.setTimeout(600_000)

@@ -4,7 +4,9 @@ import type { TestGateway } from '../harness/gateway.js'
 import { createFhirClient, tenantSystem, type FhirServer } from '../harness/fhir-server.js'
 import type { Names } from './attacks/attack.js'
 import { collectCursors } from './attack-cursors.js'
-import { buildCrossedObservation, toBinaryData, buildPlantedRecords, plantedTypes, tagOf, type PlantedType, type Planting } from './planted.js'
+import {
+  buildCrossedObservation, toBinaryData, buildPlantedRecords, plantedTypes, tagOf, type PlantedType, type Planting
+} from './planted.js'
 
 /** The gateway's address as clients know it, which is not where it listens. */
 export const publicUrl = 'https://gateway.test'
@@ -212,7 +214,9 @@ function buildInherited (plot: Plot): [FhirResource, FhirResource] {
   return [before!, after!]
 }
 
-async function sendTransaction (server: FhirServer, method: 'PUT' | 'DELETE', records: readonly FhirResource[]): Promise<void> {
+async function sendTransaction (
+  server: FhirServer, method: 'PUT' | 'DELETE', records: readonly FhirResource[]
+): Promise<void> {
   const order = (record: FhirResource): number => plantedTypes.indexOf(record.resourceType as PlantedType)
   const sorted = records.toSorted((a, b) => method === 'PUT' ? order(a) - order(b) : order(b) - order(a))
   const entry = sorted.map(record => ({

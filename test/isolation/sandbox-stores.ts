@@ -8,7 +8,9 @@ import type { Stores } from './attack-world.js'
 import { handOverInSandbox } from './failover.js'
 
 /** Two sandboxes for an attack, one of them on a file that can be tampered with. */
-export async function startSandboxStores (t: Pick<Test, 'after'>, behaviour: Partial<ServerBehaviour> = {}): Promise<Stores> {
+export async function startSandboxStores (
+  t: Pick<Test, 'after'>, behaviour: Partial<ServerBehaviour> = {}
+): Promise<Stores> {
   const folder = mkdtempSync(join(tmpdir(), 'clinigate-attacks-'))
   const file = join(folder, 'sandbox.db')
   const [test, live] = [

@@ -1,7 +1,9 @@
 import t from 'tap'
 import type { Scope } from '../../src/keys/caller.js'
 import { openExportWorld, bulk } from '../jobs/exporting.js'
-import { buildBundle, buildEntry, assertRejected, buildObservation, patchType, buildPatient } from '../passthrough/fixture.js'
+import {
+  buildBundle, buildEntry, assertRejected, buildObservation, patchType, buildPatient
+} from '../passthrough/fixture.js'
 import { startTestSandbox } from '../harness/sandbox.js'
 
 t.test('keys with limits', async t => {

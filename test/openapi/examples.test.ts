@@ -1,7 +1,9 @@
 import t from 'tap'
 import { checkChange, checkCreate, checkRules } from '../../src/mappings/core/validate.js'
 import { mappings } from '../../src/mappings/registry.js'
-import { buildExampleChange, buildExampleResource, exampleContext, buildExample } from '../../src/api/openapi/example.js'
+import {
+  buildExampleChange, buildExampleResource, exampleContext, buildExample
+} from '../../src/api/openapi/example.js'
 import { findFaults } from '../laws/definitions.js'
 
 t.test('the examples of the documentation are accepted and become valid FHIR', async t => {

@@ -7,7 +7,9 @@ import type { Schema } from '../../src/mappings/core/schema.js'
 import { listReferenceParameters } from '../../src/mappings/r4/search-parameters.js'
 import { listReferrers } from '../../src/mappings/relations.js'
 import { mappings } from '../../src/mappings/registry.js'
-import { buildExampleChange, buildExampleFilterValue, buildExample, buildExamplePatch, buildExampleSearch } from '../../src/api/openapi/example.js'
+import {
+  buildExampleChange, buildExampleFilterValue, buildExample, buildExamplePatch, buildExampleSearch
+} from '../../src/api/openapi/example.js'
 import { startGateway, type GatewaySettings } from '../harness/gateway.js'
 import { createSchemaChecker } from './schema-checker.js'
 

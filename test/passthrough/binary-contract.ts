@@ -1,6 +1,8 @@
 import type { Test } from 'tap'
 import { createFhirClient } from '../harness/fhir-server.js'
-import { parseVersionedId, assertRejected, buildPatient, storeResources, type RawResponse, type Fhir, type World } from './fixture.js'
+import {
+  parseVersionedId, assertRejected, buildPatient, storeResources, type RawResponse, type Fhir, type World
+} from './fixture.js'
 
 /** Reads and writes of content, whichever FHIR server is behind the gateway: http://hl7.org/fhir/R4/binary.html */
 export async function testBinary (t: Test, world: World, serverUrl: string): Promise<void> {

@@ -1,6 +1,9 @@
 import type { Test } from 'tap'
 import { startWatched } from '../harness/recording-backend.js'
-import { buildBundle, buildEntry, buildObservation, openWorld, buildPatchEntry, patchType, buildPatient, storeResources, type Fhir } from './fixture.js'
+import {
+  buildBundle, buildEntry, buildObservation, openWorld, buildPatchEntry, patchType, buildPatient, storeResources,
+  type Fhir
+} from './fixture.js'
 
 /** The number of requests to the datastore for each request of raw FHIR, whichever FHIR server it is. */
 export async function testBackendCalls (

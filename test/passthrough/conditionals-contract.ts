@@ -1,5 +1,7 @@
 import type { Test } from 'tap'
-import { fhirBase, assertRejected, patchType, buildPatient, type RawResponse, type Fhir, type World } from './fixture.js'
+import {
+  fhirBase, assertRejected, patchType, buildPatient, type RawResponse, type Fhir, type World
+} from './fixture.js'
 
 /**
  * What writes by criteria must do, whichever FHIR server is behind the gateway:

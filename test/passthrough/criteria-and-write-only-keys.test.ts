@@ -3,7 +3,9 @@ import type { Access } from '../../src/tenant-guard/access.js'
 import type { FhirInteraction } from '../../src/tenant-guard/interaction.js'
 import { startTestSandbox } from '../harness/sandbox.js'
 import { catchFailure, createGateway, newTenant } from '../tenant-guard/guarded.js'
-import { type RawResponse, buildBundle, buildEntry, assertRejected, openWorld, buildPatchEntry, patchType, buildPatient } from './fixture.js'
+import {
+  type RawResponse, buildBundle, buildEntry, assertRejected, openWorld, buildPatchEntry, patchType, buildPatient
+} from './fixture.js'
 
 // A patch whose test fails was 422 where a record met the criteria and 404 where none did: a search for a key that may
 // not read.

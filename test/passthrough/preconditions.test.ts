@@ -7,7 +7,9 @@ import type { ConditionalUpdate } from '../../src/tenant-guard/interaction.js'
 import { createGatewayClient } from '../harness/client.js'
 import { startTestSandbox } from '../harness/sandbox.js'
 import { catchFailure, createGateway, newTenant, system } from '../tenant-guard/guarded.js'
-import { buildBundle, buildEntry, assertRejected, openWorld, buildPatchEntry, patchType, buildPatient, storeResources } from './fixture.js'
+import {
+  buildBundle, buildEntry, assertRejected, openWorld, buildPatchEntry, patchType, buildPatient, storeResources
+} from './fixture.js'
 
 const sandbox = await startTestSandbox(t)
 const [gateway, anotherGateway] = [createGateway(sandbox.url), createGateway(sandbox.url)]

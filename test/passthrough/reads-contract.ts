@@ -1,5 +1,8 @@
 import type { Test } from 'tap'
-import { fhirBase, assertRejected, findLink, listRecords, buildObservation, fetchPages, buildPatient, storeResources, type World } from './fixture.js'
+import {
+  fhirBase, assertRejected, findLink, listRecords, buildObservation, fetchPages, buildPatient, storeResources,
+  type World
+} from './fixture.js'
 
 /**
  * What reads of raw FHIR must do, whichever FHIR server is behind the gateway: http://hl7.org/fhir/R4/http.html#read

@@ -1,6 +1,8 @@
 import fc from 'fast-check'
 import type { Test } from 'tap'
-import { parseVersionedId, assertRejected, buildObservation, buildPatient, storeResources, type Fhir, type World } from './fixture.js'
+import {
+  parseVersionedId, assertRejected, buildObservation, buildPatient, storeResources, type Fhir, type World
+} from './fixture.js'
 
 const buildUrn = (n: number) => `urn:uuid:0c3151bd-1cbf-4d64-b04d-cd9187a4c6e${n}`
 

@@ -1,5 +1,8 @@
 import type { Test } from 'tap'
-import { buildBundle, buildEntry, assertRejected, buildObservation, buildPatchEntry, patchType, buildPatient, storeResources, type World } from './fixture.js'
+import {
+  buildBundle, buildEntry, assertRejected, buildObservation, buildPatchEntry, patchType, buildPatient, storeResources,
+  type World
+} from './fixture.js'
 
 /** Content that a lenient server would drop or change: http://hl7.org/fhir/R4/json.html */
 export async function testStructure (t: Test, world: World): Promise<void> {

@@ -1,5 +1,8 @@
 import type { Test } from 'tap'
-import { fhirBase, assertRejected, findLink, listRecords, buildObservation, patchType, buildPatient, storeResources, type World } from './fixture.js'
+import {
+  fhirBase, assertRejected, findLink, listRecords, buildObservation, patchType, buildPatient, storeResources,
+  type World
+} from './fixture.js'
 
 /**
  * What single writes of raw FHIR must do, whichever FHIR server is behind the gateway:

@@ -1,5 +1,7 @@
 import t from 'tap'
-import { buildBundle, buildEntry, parseVersionedId, patchType, buildPatient, createFhirSender } from '../passthrough/fixture.js'
+import {
+  buildBundle, buildEntry, parseVersionedId, patchType, buildPatient, createFhirSender
+} from '../passthrough/fixture.js'
 import { createImporter } from '../jobs/importing.js'
 import { startGateway } from '../harness/gateway.js'
 import { startWatched } from '../harness/recording-backend.js'

@@ -46,7 +46,9 @@ export async function startServer (
   }
 }
 
-async function waitUntilServing ({ name, url }: Pick<ServerProcess, 'name' | 'url'>, ended: Promise<unknown>): Promise<void> {
+async function waitUntilServing (
+  { name, url }: Pick<ServerProcess, 'name' | 'url'>, ended: Promise<unknown>
+): Promise<void> {
   const over = ended.then(() => true)
   for (const deadlineMs = performance.now() + startLimitMs; performance.now() < deadlineMs;) {
     const response = await fetch(`${url}/metadata`).catch(() => undefined)

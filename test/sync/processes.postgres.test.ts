@@ -2,7 +2,9 @@ import t from 'tap'
 import { openControlStore } from '../../src/control-plane/store/store.js'
 import { password, startPostgres } from '../harness/postgres.js'
 import { waitUntil } from '../harness/until.js'
-import { forEachConcurrently, fetchKeyHealth, calculatePercentiles, startGateway, startProcess, fetchStatus } from './processes.js'
+import {
+  forEachConcurrently, fetchKeyHealth, calculatePercentiles, startGateway, startProcess, fetchStatus
+} from './processes.js'
 
 // Building the program and starting half a dozen processes takes its time.
 t.setTimeout(600_000)

@@ -6,7 +6,9 @@ import { listDataFiles } from '../harness/data-files.js'
 import { hashSecret } from '../../src/keys/secret.js'
 import { Replica } from '../../src/keys/replica.js'
 import { waitUntil } from '../harness/until.js'
-import { forEachConcurrently, fetchKeyHealth, calculatePercentiles, startControl, startGateway, startProcess, fetchStatus } from './processes.js'
+import {
+  forEachConcurrently, fetchKeyHealth, calculatePercentiles, startControl, startGateway, startProcess, fetchStatus
+} from './processes.js'
 
 // Building the program and starting two dozen processes takes its time.
 t.setTimeout(900_000)

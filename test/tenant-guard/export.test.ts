@@ -1,7 +1,9 @@
 import t from 'tap'
 import { createInterruption } from '../jobs/interrupted.js'
 import type { Fault } from './exporting-server.js'
-import { requireComplete, createFault, readLines, buildTaggedLines, startScene, buildTaggedLine, tenantId } from './exporting-scene.js'
+import {
+  requireComplete, createFault, readLines, buildTaggedLines, startScene, buildTaggedLine, tenantId
+} from './exporting-scene.js'
 import { system } from './guarded.js'
 
 t.test("the datastore gets one filter with the tenant's tag for each type, and nothing else", async t => {

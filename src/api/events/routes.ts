@@ -1,7 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Failure } from '../../envelope/failures.js'
-import { commonFailures, describeRoute, buildEnvelopeSchema, buildFailureResponses } from '../../envelope/openapi-responses.js'
+import {
+  commonFailures, describeRoute, buildEnvelopeSchema, buildFailureResponses
+} from '../../envelope/openapi-responses.js'
 import {
   changes, howToSwitchOn, presentEvent, presentedEventSchema, typeFilterPattern, type EventFeed, type PresentedEvent,
   type StoredEvent

@@ -84,7 +84,11 @@ const buildFieldValues = ({ fields }: Mapping, names: readonly string[]): Simple
 /** The example as a client reads it after its creation. */
 export function buildExampleResponse (mapping: Mapping): Simple {
   return {
-    ...mapping.present({ ...buildExampleResource(mapping), id: '6e8d3c62', meta: { versionId: '1', lastUpdated: time } })
+    ...mapping.present({
+      ...buildExampleResource(mapping),
+      id: '6e8d3c62',
+      meta: { versionId: '1', lastUpdated: time }
+    })
   }
 }
 

@@ -33,7 +33,10 @@ export function buildResourcePaths (
 ): Record<string, JsonSchema> {
   const { path, appendOnly } = mapping
   return {
-    [`/v1/${path}`]: { post: buildCreateOperation(mapping), get: buildSearchOperation(mapping, buildSearchParameters(mapping, parameters)) },
+    [`/v1/${path}`]: {
+      post: buildCreateOperation(mapping),
+      get: buildSearchOperation(mapping, buildSearchParameters(mapping, parameters))
+    },
     [`/v1/${path}/{id}`]: {
       get: buildReadOperation(
         mapping,
@@ -49,7 +52,11 @@ export function buildResourcePaths (
 const recordId = referToParameter('RecordId')
 const entityTag = { ETag: referToHeader('ETag') }
 const replayed = { [idempotencyKey.replayedHeader]: referToHeader('IdempotentReplayed') }
-const withRecordFailures = (...codes: readonly FailureCode[]): FailureCode[] => [...commonFailures, 'NOT_FOUND', ...codes]
+const withRecordFailures = (...codes: readonly FailureCode[]): FailureCode[] => [
+  ...commonFailures,
+  'NOT_FOUND',
+  ...codes
+]
 
 function buildCreateOperation (mapping: Mapping): JsonSchema {
   const noun = getDisplayName(mapping)
@@ -92,7 +99,7 @@ function buildReadOperation (mapping: Mapping, referrers: readonly Mapping[]): J
     operationId: `read${getDisplayName(mapping)}`,
     tags: [mapping.path],
     summary: `Read ${formatRecordNoun(mapping)}`,
-    parameters: [recordId, ...includes, referToParameter('Includes'), referToParameter('Revincludes'), referToParameter('IfNoneMatch')],
+    parameters: [recordId, ...includes, ...['Includes', 'Revincludes', 'IfNoneMatch'].map(referToParameter)],
     responses: {
       ...buildResponses(
         {
@@ -172,7 +179,11 @@ const formatQuery = (search: Readonly<Record<string, unknown>>): string =>
     .map(([name, value]) => `${name}=${encodeURIComponent(String(value))}`)
     .join('&')
 
-const toPascalCase = (path: string): string => path.split('-').map(word => word[0]!.toUpperCase() + word.slice(1)).join('')
+const toPascalCase = (path: string): string =>
+  path
+    .split('-')
+    .map(word => word[0]!.toUpperCase() + word.slice(1))
+    .join('')
 
 /** `a care team`, `an EOB` */
 function formatRecordNoun (mapping: Mapping): string {

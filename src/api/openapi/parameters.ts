@@ -1,6 +1,8 @@
 import { idPattern, typePattern } from '../../fhir/names.js'
 import { idempotencyKey } from '../../idempotency/header.js'
-import { listConflictingFilters, noParameter, singleValueKinds, valueForms, type Filter } from '../../mappings/core/filter.js'
+import {
+  listConflictingFilters, noParameter, singleValueKinds, valueForms, type Filter
+} from '../../mappings/core/filter.js'
 import { searchDate } from '../../mappings/core/formats.js'
 import type { Mapping } from '../../mappings/core/mapping.js'
 import { incompleteLists } from '../../mappings/relations.js'

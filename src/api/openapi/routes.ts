@@ -2,7 +2,9 @@ import swagger from '@fastify/swagger'
 import swaggerUi from '@fastify/swagger-ui'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
-import { describeRoute, buildFailureResponses, publicFailures, type JsonSchema } from '../../envelope/openapi-responses.js'
+import {
+  describeRoute, buildFailureResponses, publicFailures, type JsonSchema
+} from '../../envelope/openapi-responses.js'
 import { Failure } from '../../envelope/failures.js'
 import { ServedDocument } from '../../envelope/served-document.js'
 import type { Offered } from '../../tenant-guard/capabilities.js'

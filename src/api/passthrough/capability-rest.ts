@@ -167,7 +167,9 @@ export function omitEmpty (lists: Readonly<Record<string, readonly unknown[]>>):
 function buildRestResource (type: string, offered: Offered): unknown {
   const interaction = listOffered(buildTypeSamples(type))
   // Where a datastore exports nothing itself, the gateway does.
-  const operation = listOffered(buildOperationSamples(type)).filter(name => name === 'export' || offered.hasOperation(type, name))
+  const operation = listOffered(buildOperationSamples(type)).filter(
+    name => name === 'export' || offered.hasOperation(type, name)
+  )
   if (interaction.length + operation.length === 0) return undefined
   return {
     type,

@@ -1,7 +1,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { idempotencyKey, readIdempotencyKey, idempotencyUnsupported } from '../../idempotency/header.js'
 import type { IdempotencyClaim, IdempotencyStore, Result } from '../../idempotency/keyed-requests.js'
-import { createdRecordDeleted, createWriteTrace, toCreateOnceCondition, ignoreNotFound } from '../../idempotency/write-intent.js'
+import {
+  createdRecordDeleted, createWriteTrace, toCreateOnceCondition, ignoreNotFound
+} from '../../idempotency/write-intent.js'
 import type { Create, FhirInteraction, Patch } from '../../tenant-guard/interaction.js'
 import type { FhirResponse, TenantStore } from '../../tenant-guard/guard.js'
 import { policy } from '../../tenant-guard/policy.js'
@@ -92,7 +94,9 @@ async function createOnce (
 /** The record as it was created, where the datastore counts and retains versions. */
 async function fetchFirstVersion (store: TenantStore, made: FhirResponse): Promise<FhirResponse> {
   const { resourceType, id, meta: { versionId } } = made.record!
-  return versionId === '1' ? made : await ignoreNotFound(fetchVersion(store, resourceType, { id, version: '1' })) ?? made
+  return versionId === '1'
+    ? made
+    : ((await ignoreNotFound(fetchVersion(store, resourceType, { id, version: '1' }))) ?? made)
 }
 
 async function patchOnce (store: TenantStore, request: Patch, claim: IdempotencyClaim): Promise<OnceResult> {
@@ -113,7 +117,8 @@ async function patchOnce (store: TenantStore, request: Patch, claim: Idempotency
   return { response, isReplayed }
 }
 
-const pickWarnings = ({ warnings }: Result): Pick<FhirResponse, 'warnings'> => warnings === undefined ? {} : { warnings }
+const pickWarnings = ({ warnings }: Result): Pick<FhirResponse, 'warnings'> =>
+  warnings === undefined ? {} : { warnings }
 
 async function finish (claim: IdempotencyClaim, { record, warnings = [] }: FhirResponse): Promise<void> {
   if (record !== undefined) await claim.finish({ id: record.id, version: record.meta.versionId, warnings })

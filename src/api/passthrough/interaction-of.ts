@@ -112,7 +112,11 @@ function matchesSegment (part: string, segment: string): boolean {
 
 function readPathParameters (pattern: readonly string[], path: readonly string[]): PathParameters {
   const getParameter = (name: string): string => path[pattern.indexOf(name)] ?? ''
-  return { type: pattern.includes(':type') ? getParameter(':type') : path[0] ?? '', id: getParameter(':id'), version: getParameter(':version') }
+  return {
+    type: pattern.includes(':type') ? getParameter(':type') : (path[0] ?? ''),
+    id: getParameter(':id'),
+    version: getParameter(':version')
+  }
 }
 
 function rejectImport (): never {
@@ -144,14 +148,10 @@ function history ({ query }: FhirRequest, { type, id }: PathParameters): FhirInt
 
 /** By POST the parameters may be in a body as well: http://hl7.org/fhir/R4/operations.html#executing */
 function everything ({ method, query, body }: FhirRequest, { id }: PathParameters): FhirInteraction {
-  const single = readSingleValues(method === 'POST' && body !== undefined ? [...query, ...readBodyQuery(body)] : query, [
-    '_count',
-    '_cursor',
-    '_since',
-    '_type',
-    'start',
-    'end'
-  ])
+  const single = readSingleValues(
+    method === 'POST' && body !== undefined ? [...query, ...readBodyQuery(body)] : query,
+    ['_count', '_cursor', '_since', '_type', 'start', 'end']
+  )
   const since = readInstant('_since', single.get('_since'))
   const parameters = [...single]
     .filter(([name]) => name !== '_count' && name !== '_cursor')

@@ -118,7 +118,12 @@ export function readHas (type: string, [name, value]: SearchParameter, fhirBase:
     )
   }
   requireKnownParameter(from, condition)
-  return { direction: 'has', types: [from], reference, condition: relativizeParameter([condition, value], from, fhirBase) }
+  return {
+    direction: 'has',
+    types: [from],
+    reference,
+    condition: relativizeParameter([condition, value], from, fhirBase)
+  }
 }
 
 /** The number of separate searches that joins need: one for each type of record on which they have a condition. */

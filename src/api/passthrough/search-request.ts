@@ -1,6 +1,8 @@
 import { startsWithSpace, toSafeName, invalidParameter, spaceError, type QueryPair } from '../../envelope/query.js'
 import { Failure } from '../../envelope/failures.js'
-import { listReferenceParameters, listReferenceParametersTo, findReferencePath } from '../../mappings/r4/search-parameters.js'
+import {
+  listReferenceParameters, listReferenceParametersTo, findReferencePath
+} from '../../mappings/r4/search-parameters.js'
 import { withArticle } from '../../fhir/names.js'
 import type {
   Criteria,
@@ -13,7 +15,9 @@ import type {
 import { isTenantType } from '../../fhir/resource-types.js'
 import { countAlternatives } from '../../fhir/search-escaping.js'
 import type { FhirRequest } from './fhir-request.js'
-import { notCanonicals, relativizeParameter, requireKnownParameter, readChain, readHas, countJoinSearches } from './search-references.js'
+import {
+  notCanonicals, relativizeParameter, requireKnownParameter, readChain, readHas, countJoinSearches
+} from './search-references.js'
 
 const maxCount = 1_000
 

@@ -28,7 +28,11 @@ export function sendFhirResponse (
   if (record !== undefined) {
     const path = `${fhirBase}/${toLocation(record)}`
     // HAPI's client reads from Content-Location which record and version an update produced.
-    reply.headers({ ...buildVersionHeaders(record), 'content-location': path, ...(status === 201 && { location: path }) })
+    reply.headers({
+      ...buildVersionHeaders(record),
+      'content-location': path,
+      ...(status === 201 && { location: path })
+    })
   }
   const isRead = !policy[interaction.kind].scopes.includes('write')
   // Decided here, after the check that the record is the tenant's.

@@ -97,7 +97,9 @@ export function buildStaleNameWarnings (body: unknown, current: Changes, changed
   const isWritten = (pointer: string): boolean =>
     written.some(path => pointer === path || pointer.startsWith(`${path}/`))
   return Object.entries(changed)
-    .flatMap(([name, value]) => findStaleNames({ before: current[name], after: value, path: name, pointer: `/${name}` }))
+    .flatMap(([name, value]) =>
+      findStaleNames({ before: current[name], after: value, path: name, pointer: `/${name}` })
+    )
     .filter(({ pointer }) => !isWritten(pointer))
     .map(({ path }) => ({
       ...fieldIssue(path, 'names what was there before; the patch left it next to what is new', 'informational'),

@@ -74,7 +74,9 @@ export function authorizeIncludes (
     includes: relations.flatMap(({ includes }) => includes),
     warnings: [
       ...request.warnings,
-      ...closed.map(({ mapping: { path } }) => buildUnusedWarning('include', `this key may not read ${path}`, 'forbidden'))
+      ...closed.map(({ mapping: { path } }) =>
+        buildUnusedWarning('include', `this key may not read ${path}`, 'forbidden')
+      )
     ]
   }
 }
@@ -91,7 +93,9 @@ function parseSimpleInclude ({ type }: Mapping, { getRelations, isGroup }: Group
     relations: requested,
     emptyLists,
     includes: requested.flatMap(({ includes }) => includes),
-    warnings: emptyLists.map(name => buildUnusedWarning('include', `no records of ${name} refer to ${withArticle(type)}`))
+    warnings: emptyLists.map(name =>
+      buildUnusedWarning('include', `no records of ${name} refer to ${withArticle(type)}`)
+    )
   }
 }
 

@@ -1,7 +1,11 @@
 import { Failure, fieldIssue } from '../../envelope/failures.js'
 import { formatSuggestion } from '../../envelope/nearest.js'
-import { maxIds, maxValueLength, parseCount, parseQuery, toSafeName, invalidParameter, type PageSize } from '../../envelope/query.js'
-import { listConflictingFilters, getDateParameter, noParameter, singleValueKinds, type Filter, type Filters } from '../../mappings/core/filter.js'
+import {
+  maxIds, maxValueLength, parseCount, parseQuery, toSafeName, invalidParameter, type PageSize
+} from '../../envelope/query.js'
+import {
+  listConflictingFilters, getDateParameter, noParameter, singleValueKinds, type Filter, type Filters
+} from '../../mappings/core/filter.js'
 import type { Mapping } from '../../mappings/core/mapping.js'
 import { maxCursor } from '../../tenant-guard/cursor.js'
 import type { SearchParameter } from '../../tenant-guard/interaction.js'
@@ -69,7 +73,8 @@ export function parseQueryPairs (
   { takesSeveral, takesIds }: Values = oneValue
 ): ReadonlyMap<string, string> {
   const pairs = new Map<string, string>()
-  const getMaxLength = (name: string): number => (name === 'cursor' ? maxCursor : takesIds(name) ? maxIds : maxValueLength)
+  const getMaxLength = (name: string): number =>
+    name === 'cursor' ? maxCursor : takesIds(name) ? maxIds : maxValueLength
   for (const [name, value] of parseQuery(search, getMaxLength)) {
     if (pairs.has(name)) {
       throw invalidParameter(

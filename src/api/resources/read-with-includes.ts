@@ -68,7 +68,11 @@ function buildSearchset (found: Related, includes: readonly Include[], base: str
     type: 'searchset',
     total: 1,
     link: [{ relation: 'self', url: `${base}/${record.resourceType}?${requested.join('&')}` }],
-    entry: [createEntryBuilder('match')(record), ...related.map(createEntryBuilder('include')), ...buildNotes(cutTypes, closedTypes)]
+    entry: [
+      createEntryBuilder('match')(record),
+      ...related.map(createEntryBuilder('include')),
+      ...buildNotes(cutTypes, closedTypes)
+    ]
   }
 }
 

@@ -10,7 +10,9 @@ import { listMeaningWarnings } from '../../mappings/core/meaning.js'
 import { listRuleWarnings } from '../../mappings/core/validate.js'
 import { hasTest } from '../../envelope/json-patch.js'
 import type { TenantStore } from '../../tenant-guard/guard.js'
-import { toEntityTag, hasOtherPrecondition, etagMatches, unsupportedPrecondition } from '../../envelope/preconditions.js'
+import {
+  toEntityTag, hasOtherPrecondition, etagMatches, unsupportedPrecondition
+} from '../../envelope/preconditions.js'
 import { sendJson } from '../../envelope/reply.js'
 import { authorizeIncludes, parseInclude, buildRelations } from './include.js'
 import { parseQueryPairs, readSimpleSearch } from './query.js'

@@ -1,7 +1,9 @@
 import { Failure, type Referrer, type Referrers } from '../../envelope/failures.js'
 import { requireIfMatch, parseVersions } from '../../envelope/preconditions.js'
 import type { IdempotencyClaim, Result } from '../../idempotency/keyed-requests.js'
-import { createdRecordDeleted, createWriteTrace, toCreateOnceCondition, ignoreNotFound } from '../../idempotency/write-intent.js'
+import {
+  createdRecordDeleted, createWriteTrace, toCreateOnceCondition, ignoreNotFound
+} from '../../idempotency/write-intent.js'
 import { listLossWarnings } from '../../mappings/core/losses.js'
 import type { FhirResource, StoredResource } from '../../mappings/fhir.js'
 import { computeChangedFields, changeRecord, buildEchoWarnings } from '../../record-input/changed-record.js'

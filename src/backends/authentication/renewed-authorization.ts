@@ -100,7 +100,9 @@ export class RefreshingAuthorization implements Authorization {
       this.#setCredential(credential)
       return credential.header
     } catch (error) {
-      this.#handleFailure(error instanceof CredentialError ? error : new CredentialError('the credential could not be renewed'))
+      this.#handleFailure(
+        error instanceof CredentialError ? error : new CredentialError('the credential could not be renewed')
+      )
       throw this.#unavailable(this.#now())
     }
   }

@@ -78,9 +78,10 @@ function describeOperation (operation: NamedOperation): JsonSchema {
     summary,
     parameters: listParameters(operation),
     ...(body ? { requestBody: { required: true, content: { 'application/json': { schema: body } } } } : {}),
-    responses: buildResponses({ status: getSuccessStatus(operation), description: 'Done.', data: response as JsonSchema }, [
-      ...new Set(failures)
-    ])
+    responses: buildResponses(
+      { status: getSuccessStatus(operation), description: 'Done.', data: response as JsonSchema },
+      [...new Set(failures)]
+    )
   }
 }
 

@@ -39,7 +39,9 @@ export async function management (scope: FastifyInstance, options: ManagementOpt
   await scope.register(authenticatedRoutes, { control: options.control })
 }
 
-async function authenticatedRoutes (scope: FastifyInstance, { control }: Pick<ManagementOptions, 'control'>): Promise<void> {
+async function authenticatedRoutes (
+  scope: FastifyInstance, { control }: Pick<ManagementOptions, 'control'>
+): Promise<void> {
   scope.addHook('onRequest', async (_, reply) => { reply.header('cache-control', 'no-store') })
   await scope.register(withControlService, { control })
   scope.addHook('onRequest', async request => refuseIdempotencyKey(request))

@@ -11,7 +11,9 @@ export function formatCount (count: number): string {
 export function formatDuration (ms: number): string {
   if (ms < 10_000) return `${formatCount(ms)} ms`
   if (ms < 600_000) return formatQuantity(Math.round(ms / 1_000), 'second')
-  return ms < 36_000_000 ? formatQuantity(Math.round(ms / 60_000), 'minute') : formatQuantity(Math.round(ms / 3_600_000), 'hour')
+  return ms < 36_000_000
+    ? formatQuantity(Math.round(ms / 60_000), 'minute')
+    : formatQuantity(Math.round(ms / 3_600_000), 'hour')
 }
 
 /** A number with its thing: `1 request`, `2 requests`. */

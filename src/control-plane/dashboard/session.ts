@@ -8,7 +8,9 @@ import type { ControlStore } from '../store/store.js'
 import { base62, randomString } from '../../keys/random-text.js'
 import type { Cookies } from './options.js'
 import { signInPath, signOutPath } from './paths.js'
-import { computeSessionEnd, sessionIdSigner, createLibraryStore, createSessionId, type SessionBounds } from './session-store.js'
+import {
+  computeSessionEnd, sessionIdSigner, createLibraryStore, createSessionId, type SessionBounds
+} from './session-store.js'
 import { findFormPage } from './sign-in/next.js'
 
 interface SessionOptions {

@@ -35,7 +35,9 @@ export function toTestEvent (
 }
 
 /** The event by which a subscription's receiver learns that the subscription is still active. */
-export function buildHeartbeat (row: WebhookRow, { at, eventCount }: { readonly at: string } & Pick<Notice, 'eventCount'>): DueEvent {
+export function buildHeartbeat (
+  row: WebhookRow, { at, eventCount }: { readonly at: string } & Pick<Notice, 'eventCount'>
+): DueEvent {
   return {
     id: `hbt_${randomString(base32, 26)}`,
     type: heartbeatType,

@@ -5,7 +5,9 @@ import type { Jobs, SaveResult } from '../../jobs/model/jobs.js'
 import { maxUnfinishedJobs, tooManyUnfinished } from '../../jobs/model/unfinished-jobs.js'
 import type { ControlContext } from './context.js'
 import type { JobRow, Tables } from './tables.js'
-import { toJobRow, toJob, idsAtOnce, acquireTransactionLock, isFreeAt, countUnfinished, toStateColumns, formatCheckpoint } from './job-rows.js'
+import {
+  toJobRow, toJob, idsAtOnce, acquireTransactionLock, isFreeAt, countUnfinished, toStateColumns, formatCheckpoint
+} from './job-rows.js'
 import { splitIntoChunks } from '../../json/chunks.js'
 
 const hourMs = 3_600_000
@@ -91,8 +93,14 @@ export class JobStore implements Jobs {
 
   async discard (id: string, scope: JobScope): Promise<void> {
     await this.cancel(id, scope)
-    await this.#db.updateTable('jobs').set({ expiresAt: this.#getIsoTime() }).where('id', '=', id).where('tenantId', '=',
-      scope.tenantId).where('mode', '=', scope.mode).where('expiresAt', '>', this.#getIsoTime()).execute()
+    await this.#db
+      .updateTable('jobs')
+      .set({ expiresAt: this.#getIsoTime() })
+      .where('id', '=', id)
+      .where('tenantId', '=', scope.tenantId)
+      .where('mode', '=', scope.mode)
+      .where('expiresAt', '>', this.#getIsoTime())
+      .execute()
   }
 
   async claim (worker: Worker): Promise<ClaimedJob | undefined> {
@@ -148,7 +156,9 @@ export class JobStore implements Jobs {
 
   async existing (ids: readonly string[]): Promise<readonly string[]> {
     const rows = await Promise.all(
-      splitIntoChunks(ids, idsAtOnce).map(part => this.#db.selectFrom('jobs').select('id').where('id', 'in', part).execute())
+      splitIntoChunks(ids, idsAtOnce).map(part =>
+        this.#db.selectFrom('jobs').select('id').where('id', 'in', part).execute()
+      )
     )
     return rows.flat().map(({ id }) => id)
   }
@@ -225,8 +235,12 @@ export class JobStore implements Jobs {
       '>',
       lastLease
     ).execute()
-    await this.#db.updateTable('jobs').set({ notBefore: this.#getIsoTime() }).where('storeId', '=', storeId).where('notBefore',
-      '>', lastPause).execute()
+    await this.#db
+      .updateTable('jobs')
+      .set({ notBefore: this.#getIsoTime() })
+      .where('storeId', '=', storeId)
+      .where('notBefore', '>', lastPause)
+      .execute()
   }
 
   #updateLeased ({ jobId, number }: Lease) {

@@ -60,7 +60,11 @@ export class KeyStore {
     return runSerialized(this.#context.db, async trx => {
       const row = await findRow(trx, keyId)
       if (row.revokedAt !== null) return toKey(row)
-      return this.#update(trx, { ...row, revokedAt: this.#getIsoTime() }, { actor: by, action: 'key revoked', detail: {} })
+      return this.#update(
+        trx,
+        { ...row, revokedAt: this.#getIsoTime() },
+        { actor: by, action: 'key revoked', detail: {} }
+      )
     })
   }
 

@@ -8,7 +8,9 @@ import { requireOrganization } from './organization-store.js'
 import { runSerialized } from './change-log.js'
 import { ControlError } from './control-error.js'
 import type { MemberRow, Tables } from './tables.js'
-import { hasTenant, requireNewAddress, requireMemberRow, requireAnotherOperator, endSessions, type MemberDraft } from './member-rows.js'
+import {
+  hasTenant, requireNewAddress, requireMemberRow, requireAnotherOperator, endSessions, type MemberDraft
+} from './member-rows.js'
 
 /**
  * People and their passwords. One person may be a member of several organizations, with a separate password for each,
@@ -33,7 +35,11 @@ export class MemberStore extends MemberPasswords {
   async recordSignIn (memberId: string): Promise<void> {
     await runSerialized(this.context.db, async trx => {
       const row = await requireMemberRow(trx, memberId)
-      await trx.updateTable('members').set({ lastSignInAt: this.getIsoTime() }).where('memberId', '=', memberId).execute()
+      await trx
+        .updateTable('members')
+        .set({ lastSignInAt: this.getIsoTime() })
+        .where('memberId', '=', memberId)
+        .execute()
       await this.record(trx, row, { action: 'signed in' })
     })
   }

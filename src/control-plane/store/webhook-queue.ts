@@ -216,8 +216,13 @@ export class WebhookQueue implements DeliveryQueue {
 
   /** An event that had failed was delivered, so the receiver is back: the others begin their schedule again. */
   async #restartRetries (trx: Transaction<Tables>, webhookId: string): Promise<void> {
-    await trx.updateTable('webhookRetries').set({ attempts: 0, nextAttemptAt: this.#getIsoTime() })
-      .where('webhookId', '=', webhookId).where('sequence', '>', 0).where('nextAttemptAt', '>', this.#getIsoTime()).execute()
+    await trx
+      .updateTable('webhookRetries')
+      .set({ attempts: 0, nextAttemptAt: this.#getIsoTime() })
+      .where('webhookId', '=', webhookId)
+      .where('sequence', '>', 0)
+      .where('nextAttemptAt', '>', this.#getIsoTime())
+      .execute()
   }
 
   /**

@@ -78,7 +78,10 @@ export class WebhookStore implements Webhooks {
         leasedUntil: null
       }).where('id', '=', id).returningAll().executeTakeFirstOrThrow()
       if (isEnabled) {
-        await trx.updateTable('webhookRetries').set({ attempts: 0, nextAttemptAt: this.#rows.getIsoTime() }).where('webhookId', '=', id)
+        await trx
+          .updateTable('webhookRetries')
+          .set({ attempts: 0, nextAttemptAt: this.#rows.getIsoTime() })
+          .where('webhookId', '=', id)
           .execute()
       }
       const { url, ...detail } = changes

@@ -24,7 +24,10 @@ export function createRemoteJobs (post: (path: string, content: object) => Promi
   }
   return {
     create: async draft => {
-      const job: Job | undefined = await call('create', `?${reasonsQuery}`)({ ...draft, owner: toJobOwner(draft.owner) })
+      const job: Job | undefined = await call(
+        'create',
+        `?${reasonsQuery}`
+      )({ ...draft, owner: toJobOwner(draft.owner) })
       // There is only one reason, which an older control plane does not send.
       if (job === undefined) throw tooManyUnfinished()
       return job

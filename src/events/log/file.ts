@@ -190,7 +190,10 @@ export class EventFile {
   #measureBytes (): number {
     const readPragma = (name: string) => this.#database.pragma(name, { simple: true }) as number
     const journal = listJournalFiles(this.#path).map(number => statSync(toJournalPath(this.#path, number)).size)
-    return (readPragma('page_count') - readPragma('freelist_count')) * readPragma('page_size') + journal.reduce((a, b) => a + b, 0)
+    return (
+      (readPragma('page_count') - readPragma('freelist_count')) * readPragma('page_size') +
+      journal.reduce((a, b) => a + b, 0)
+    )
   }
 }
 

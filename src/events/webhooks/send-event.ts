@@ -53,7 +53,10 @@ export async function sendEvent (
     return toAttempt(response)
   } catch (error) {
     if (stopping.aborted) return undefined
-    return toAttempt({ outcome: 'failed', error: timeout.aborted ? formatTimeout(timeoutMs) : formatConnectionError(error) })
+    return toAttempt({
+      outcome: 'failed',
+      error: timeout.aborted ? formatTimeout(timeoutMs) : formatConnectionError(error)
+    })
   }
 }
 

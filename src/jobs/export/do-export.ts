@@ -160,7 +160,9 @@ function createLineFormatter (
 ): (type: string) => LineForm {
   const forms = new Map<string, LineForm>()
   return type => {
-    const form = forms.get(type) ?? (format === 'simple' ? createSimpleFormatter(type, mappings) : createFhirFormatter(type, elements))
+    const form =
+      forms.get(type) ??
+      (format === 'simple' ? createSimpleFormatter(type, mappings) : createFhirFormatter(type, elements))
     forms.set(type, form)
     return form
   }

@@ -7,7 +7,9 @@ import { AddressRefused, createCheckedConnector, type AddressRules } from '../..
 import { toFileState } from '../job-context.js'
 import { corruptFile } from '../storage/storage-errors.js'
 import { decompress } from './decompress.js'
-import { getImportCheckpoint, inputFile, type ImportCheckpoint, type ImportContext, type InputState } from './import-context.js'
+import {
+  getImportCheckpoint, inputFile, type ImportCheckpoint, type ImportContext, type InputState
+} from './import-context.js'
 import { LineCount, newline, withoutBom } from './lines.js'
 
 /** A URL that lines of an import are fetched from, and the type of lines without one. The URL may contain a secret. */

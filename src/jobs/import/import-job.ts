@@ -7,7 +7,9 @@ import type { RecordQuota } from '../../limits/record-quota.js'
 import type { ImportStore } from '../../tenant-guard/import/import-store.js'
 import { corruptFile } from '../storage/storage-errors.js'
 import { isCancelled, type JobHandler, type JobContext } from '../job-context.js'
-import { getImportCheckpoint, draftsFile, inputFile, countRecordLines, type ImportContext, type InputState } from './import-context.js'
+import {
+  getImportCheckpoint, draftsFile, inputFile, countRecordLines, type ImportContext, type InputState
+} from './import-context.js'
 import { DraftFile } from './drafts.js'
 import { fetchSources, type SourceRules } from './fetch-sources.js'
 import { Identities } from './line-ids.js'

@@ -149,7 +149,11 @@ function fail (context: ImportContext, lines: Iterable<readonly [number, string]
   recordOutcomes(
     context,
     [...lines].map(([line, message]) =>
-      buildFailedOutcome(context, { line, type: context.index.getType(line) }, new Failure('VALIDATION_ERROR', { message }))
+      buildFailedOutcome(
+        context,
+        { line, type: context.index.getType(line) },
+        new Failure('VALIDATION_ERROR', { message })
+      )
     )
   )
 }

@@ -4,7 +4,9 @@ import { Failure, type Issue } from '../../envelope/failures.js'
 import type { QuotaReservation } from '../../limits/record-quota.js'
 import type { RecordOutcome } from '../../tenant-guard/import/import-store.js'
 import { ReferenceFailure } from '../../tenant-guard/writes/references.js'
-import { recordOutcomes, toQuotaFailure, buildFailedOutcome, type ImportContext, type LineOutcome } from './import-context.js'
+import {
+  recordOutcomes, toQuotaFailure, buildFailedOutcome, type ImportContext, type LineOutcome
+} from './import-context.js'
 import { toRecordId } from './line-ids.js'
 import { states, type IndexedLine, type LineAction } from './index-rows.js'
 import type { Throttle } from './pace.js'

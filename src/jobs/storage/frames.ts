@@ -11,7 +11,9 @@ export const frameBytes = 65_536
 export const sealedFrameBytes = frameBytes + tagBytes
 
 /** Derives a separate key for each use (RFC 5869). */
-export function deriveKey ({ key, name }: FileSecret, use: 'list' | 'frames', salt: Uint8Array = Buffer.alloc(0)): Buffer {
+export function deriveKey (
+  { key, name }: FileSecret, use: 'list' | 'frames', salt: Uint8Array = Buffer.alloc(0)
+): Buffer {
   return Buffer.from(hkdfSync('sha256', key, salt, `clinigate spool 1 ${use} ${name}`, 32))
 }
 

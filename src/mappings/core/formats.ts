@@ -11,7 +11,8 @@ const clock = '(?:[01]\\d|2[0-3]):[0-5]\\d:(?:[0-5]\\d|60)(?:\\.\\d+)?'
 const zone = '(?:Z|[+-](?:(?:0\\d|1[0-3]):[0-5]\\d|14:00))'
 
 const dateForm = new RegExp(`^${year}(?:-${month}(?:-${day})?)?$`)
-const buildDateOrTimeForm = (time: string): RegExp => new RegExp(`^${year}(?:-${month}(?:-${day}(?:T${time}${zone})?)?)?$`)
+const buildDateOrTimeForm = (time: string): RegExp =>
+  new RegExp(`^${year}(?:-${month}(?:-${day}(?:T${time}${zone})?)?)?$`)
 const dateTimeForm = buildDateOrTimeForm(clock)
 const searchDateForm = buildDateOrTimeForm(clock.replace('|60', ''))
 const instantForm = new RegExp(`^${year}-${month}-${day}T${clock}${zone}$`)

@@ -113,4 +113,5 @@ function createCodeCodec<C extends string> (
   }
 }
 
-const isKnownCode = (displays: object, code: unknown): boolean => typeof code === 'string' && Object.hasOwn(displays, code)
+const isKnownCode = (displays: object, code: unknown): boolean =>
+  typeof code === 'string' && Object.hasOwn(displays, code)

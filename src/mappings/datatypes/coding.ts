@@ -33,9 +33,13 @@ export function codingOf (known: KnownCodes = {}): Datatype<CodingOrText> {
   }
   const write: Codec<CodingOrText>['write'] = (value, before) => {
     const acceptedValue = accept(value)
-    return coding.codec.searched!.write(typeof acceptedValue === 'string' ? { display: acceptedValue } : acceptedValue, before)
+    return coding.codec.searched!.write(
+      typeof acceptedValue === 'string' ? { display: acceptedValue } : acceptedValue,
+      before
+    )
   }
   return datatype<CodingOrText>({ ...codec, searched: { ...codec, write } })
 }
 
-const toCodingOrText = (value: CodingValue): CodingOrText => Object.keys(value).join() === 'display' ? value.display! : value
+const toCodingOrText = (value: CodingValue): CodingOrText =>
+  Object.keys(value).join() === 'display' ? value.display! : value

@@ -64,7 +64,11 @@ export const absoluteUri = createTextDatatype('uri', { expects: absoluteExpects,
 
 /** An absolute URI of at most `max` characters. */
 export const absoluteUriUpTo = (max: number): Datatype<string> =>
-  createTextDatatype('uri', { expects: `${absoluteExpects}, of at most ${max} characters`, kind: 'uri', maxLength: max })
+  createTextDatatype('uri', {
+    expects: `${absoluteExpects}, of at most ${max} characters`,
+    kind: 'uri',
+    maxLength: max
+  })
 
 /** A URI of at most `max` characters. */
 export const uriUpTo = (max: number): Datatype<string> =>

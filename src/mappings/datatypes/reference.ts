@@ -158,7 +158,8 @@ export const anyResourceReference: Datatype<string> = datatype<string>({
 
 /** A person or thing as `Type/id` of a record of these types; any other text is the name of one that has no record. */
 export function referenceOrDisplay (types: readonly string[]): Datatype<string> {
-  const isRecord = (value: string): boolean => parseLocalReference(value) === value && types.includes(value.split('/')[0]!)
+  const isRecord = (value: string): boolean =>
+    parseLocalReference(value) === value && types.includes(value.split('/')[0]!)
   return datatype<string>({
     schema: { ...text.codec.schema, 'x-names': types, 'x-expects': `Type/id, where the type is one of ${types.join(', ')}, the id alone, or a name` },
     kind: 'reference',

@@ -60,7 +60,10 @@ export function inMatchingItem<T, O extends ElementOptions> (
 
 type NodeMatcher = (nodes: JsonNodes, item: JsonNode) => boolean
 
-const createNodeMatcher = (find: ItemChoice['find']): NodeMatcher => (nodes, item) => find(nodes.getValue(item) as FhirElement)
+const createNodeMatcher =
+  (find: ItemChoice['find']): NodeMatcher =>
+    (nodes, item) =>
+      find(nodes.getValue(item) as FhirElement)
 
 function printMatchingItem (path: string, matchesNode: NodeMatcher, print: Print): Print {
   const names = toNameIds(path)

@@ -117,7 +117,8 @@ function isDiv (xhtml: string, tokens: RegExp, isAllowed: (attribute: Attribute)
     const match = tokens.exec(xhtml)
     if (match === null || (open.length === 0 && (at > 0 || getLocalName(match[2]) !== 'div'))) return false
     const [matched, slash, name, list = '', empty] = match
-    hasContent ||= getLocalName(name) === 'img' || (name === undefined && !matched.startsWith('<!--') && matched.trim() !== '')
+    hasContent ||=
+      getLocalName(name) === 'img' || (name === undefined && !matched.startsWith('<!--') && matched.trim() !== '')
     if (name === undefined) continue
     if (
       slash === '/'

@@ -30,7 +30,9 @@ function buildFilters (type, fields) {
     const [parameter] = findExactParameters(field)
     return parameter === undefined ? [] : [[field.name, parameter]]
   })
-  const dates = fields.filter(({ kind }) => kind === 'date').flatMap(field => findExactParameters(field).map(([name]) => name))
+  const dates = fields
+    .filter(({ kind }) => kind === 'date')
+    .flatMap(field => findExactParameters(field).map(([name]) => name))
   return { byField: new Map(byField), date: dates.includes('date') ? 'date' : dates[0] }
 }
 

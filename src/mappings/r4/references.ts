@@ -26,7 +26,8 @@ export function checkReference (value: FhirElement, targets: ReadonlySet<string>
   }
 }
 
-const formatExpectedTargets = (targets: ReadonlySet<string>): string => `expected a reference to ${[...targets].join(', ')}`
+const formatExpectedTargets = (targets: ReadonlySet<string>): string =>
+  `expected a reference to ${[...targets].join(', ')}`
 
 function parseTargetType (reference: string): string | undefined {
   const [, record, searched] = ofRecord.exec(reference) ?? []

@@ -53,7 +53,8 @@ const canonical = new Map<string, boolean>()
 
 /** Whether an element of an expression is a canonical. */
 function hasCanonical (expression = ''): boolean {
-  const known = canonical.get(expression) ?? expression.split(' | ').some(path => listTypesAt(path).includes('canonical'))
+  const known =
+    canonical.get(expression) ?? expression.split(' | ').some(path => listTypesAt(path).includes('canonical'))
   canonical.set(expression, known)
   return known
 }

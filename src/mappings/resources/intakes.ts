@@ -21,7 +21,11 @@ const questionnaireResponseRules: readonly Rule[] = [
 
 function listItems (holder: FhirElement): FhirElement[] {
   const items = itemsAt(holder, 'item').filter(isElement)
-  return items.flatMap(item => [item, ...listItems(item), ...itemsAt(item, 'answer').filter(isElement).flatMap(listItems)])
+  return items.flatMap(item => [
+    item,
+    ...listItems(item),
+    ...itemsAt(item, 'answer').filter(isElement).flatMap(listItems)
+  ])
 }
 
 /** http://hl7.org/fhir/R4/questionnaireresponse.html */

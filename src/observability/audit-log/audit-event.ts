@@ -15,7 +15,11 @@ interface AuditEventParts {
 }
 
 /** A line, the key whose access it records, and the line's hash. */
-interface RecordedAccess { readonly entry: AuditEntry, readonly owner: Pick<JobOwner, 'keyName'>, readonly hash: string }
+interface RecordedAccess {
+  readonly entry: AuditEntry
+  readonly owner: Pick<JobOwner, 'keyName'>
+  readonly hash: string
+}
 
 /**
  * A line of the access audit log as http://hl7.org/fhir/R4/auditevent.html. Records are named by identifiers and not by
@@ -94,7 +98,11 @@ function buildRecordEntities ({ type = '', id, records, shown = [] }: AuditEntry
 /** Its name is searchable as `entity-name`: few servers search in the identifier of a reference. */
 function toRecordEntity (name: string, tenantSystem: string): object {
   const [type] = name.split('/') as [string]
-  return { what: { type, identifier: { system: `${tenantSystem}:record`, value: name } }, type: toTypeCoding(type), name }
+  return {
+    what: { type, identifier: { system: `${tenantSystem}:record`, value: name } },
+    type: toTypeCoding(type),
+    name
+  }
 }
 
 const toTypeCoding = (type: string) => ({ system: 'http://hl7.org/fhir/resource-types', code: type })

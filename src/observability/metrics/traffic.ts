@@ -41,7 +41,8 @@ export class Traffic {
     const method = methods.has(sent) ? sent : 'other'
     const status = code === undefined ? 'aborted' : classes[Math.floor(code / 100)]!
     const path = `${method} ${route} ${interaction}`
-    this.#requests.getOrCreate(`${path} ${status} ${mode}`, () => ({ method, route, interaction, status, mode })).total++
+    this.#requests.getOrCreate(`${path} ${status} ${mode}`, () => ({ method, route, interaction, status, mode }))
+      .total++
     if (refusal !== undefined) this.#refusals.getOrCreate(refusal, () => ({ reason: refusal })).total++
     if (code === undefined) return
     this.#durations.getOrCreate(path, () => ({ method, route, interaction })).add(ms)
@@ -53,7 +54,12 @@ export class Traffic {
   }
 
   recordExchange ({ datastore, mode, method, outcome, ms }: Exchange): void {
-    this.#exchanges.getOrCreate(`${datastore} ${mode} ${method} ${outcome}`, () => ({ datastore, mode, method, outcome })).total++
+    this.#exchanges.getOrCreate(`${datastore} ${mode} ${method} ${outcome}`, () => ({
+      datastore,
+      mode,
+      method,
+      outcome
+    })).total++
     this.#exchangeDurations.getOrCreate(`${datastore} ${mode}`, () => ({ datastore, mode })).add(ms)
   }
 

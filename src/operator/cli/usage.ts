@@ -83,7 +83,10 @@ function exportUsage ({ from, to, settle, ledger }: ExportOptions, context: CliC
   let later = 0
   for (const file of files) {
     const { ledgerId, lines } = readLedger(file, () =>
-      readLedgerTotals(file, { from: from === undefined ? '' : toHour(from.toISOString()), to: to === undefined ? '~' : end })
+      readLedgerTotals(file, {
+        from: from === undefined ? '' : toHour(from.toISOString()),
+        to: to === undefined ? '~' : end
+      })
     )
     for (const line of lines) {
       if (line.hour < end) context.out(`${JSON.stringify(toUsageEvent(ledgerId, line))}\n`)

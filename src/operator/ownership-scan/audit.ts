@@ -81,13 +81,18 @@ function indexRecord (record: StoredResource, { ledger, tenantSystem, backend }:
   const { resourceType: type, id } = record
   const owner = parseOwner(record, tenantSystem)
   if (owner.kind === 'one') {
-    return ledger.storeRecord({ type, id, tenantId: owner.tenantId, state: 'owned' }, toUnverifiedReferences(record, backend))
+    return ledger.storeRecord(
+      { type, id, tenantId: owner.tenantId, state: 'owned' },
+      toUnverifiedReferences(record, backend)
+    )
   }
   ledger.storeRecord({ type, id, state: isExportFile(record) ? 'export-file' : tagStates[owner.kind] })
 }
 
 /** The references of a record. */
-export function toUnverifiedReferences (record: StoredResource, { baseUrl }: Pick<Backend, 'baseUrl'>): UnverifiedReference[] {
+export function toUnverifiedReferences (
+  record: StoredResource, { baseUrl }: Pick<Backend, 'baseUrl'>
+): UnverifiedReference[] {
   return collectReferences(record, [baseUrl]).map(({ path, record: target }) => ({ path, target }))
 }
 

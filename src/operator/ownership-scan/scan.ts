@@ -69,7 +69,11 @@ async function fetchFirstLastUpdated (
 ): Promise<string | undefined> {
   const { criteria = [] } = path
   const query = encodeParameters([...criteria, parameter, ['_count', '1'], ['_total', 'none']])
-  const { records } = await fetchRecords(path, { method: 'GET', path: `${path.type}?${query}` }, toSinglePageCacheControl(1))
+  const { records } = await fetchRecords(
+    path,
+    { method: 'GET', path: `${path.type}?${query}` },
+    toSinglePageCacheControl(1)
+  )
   return records[0]?.meta.lastUpdated
 }
 

@@ -84,6 +84,10 @@ async function observe (check: Check, trial: TestTenant): Promise<CheckObservati
   try {
     return await check.examine(trial)
   } catch (error) {
-    return { holds: false, detail: formatFailureReason(error), severity: check.otherwise === 'blocks' ? 'blocks' : 'unclear' }
+    return {
+      holds: false,
+      detail: formatFailureReason(error),
+      severity: check.otherwise === 'blocks' ? 'blocks' : 'unclear'
+    }
   }
 }

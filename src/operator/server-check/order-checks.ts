@@ -33,7 +33,8 @@ export const orderChecks: readonly Check[] = [
     examine: async trial => {
       const [first, second] = await storeAtDifferentTimes(trial)
       const ids: SearchParameter = ['_id', `${first.id},${second.id}`]
-      const searchByTime = async (limit: string) => getMatchIds(await trial.search('Observation', [ids, ['_lastUpdated', limit]]))
+      const searchByTime = async (limit: string) =>
+        getMatchIds(await trial.search('Observation', [ids, ['_lastUpdated', limit]]))
       const [late, early] = [second, first].map(({ meta }) => meta.lastUpdated!)
       const isLimited =
         (await searchByTime(`ge${late}`)).join() === second.id &&

@@ -92,7 +92,9 @@ export const searchChecks: readonly Check[] = [
         { type: 'Observation', parameters: [], count: 1, shape: [['_summary', 'count']] },
         trial.tenant
       )
-      const separate = parseSearchset(await trial.send({ method: 'GET', path, headers: { 'cache-control': 'no-cache' } }))
+      const separate = parseSearchset(
+        await trial.send({ method: 'GET', path, headers: { 'cache-control': 'no-cache' } })
+      )
       return fails(
         separate?.total === undefined
           ? 'neither _total=accurate nor _summary=count is obeyed, so lists with several pages have no total'
@@ -207,7 +209,9 @@ async function checkTagSearch (
     total: 'accurate'
   }
   const find = async (request: SearchRequest) =>
-    parseSearchset(await trial.send({ ...by(restrict(request, trial.tenant)), headers: { 'cache-control': 'no-cache' } }))
+    parseSearchset(
+      await trial.send({ ...by(restrict(request, trial.tenant)), headers: { 'cache-control': 'no-cache' } })
+    )
   const found = await find(own)
   const ids = getMatchIds(found)
   if (!ids.includes(id)) {

@@ -26,13 +26,16 @@ export class BundleReferences {
   constructor (entries: readonly ReferableEntry[], backendUrl: string) {
     this.#entries = entries
     for (const [at, { fullUrl, sentAs, storedAs }] of entries.entries()) {
-      if (fullUrl !== undefined && (fullUrl === parseRecordReference(fullUrl) || fullUrl.startsWith(`${backendUrl}/`))) {
+      if (
+        fullUrl !== undefined &&
+        (fullUrl === parseRecordReference(fullUrl) || fullUrl.startsWith(`${backendUrl}/`))
+      ) {
         // No URL that a client can know an entry by; but the entry may be meant.
         if (parseRecordReference(fullUrl) !== storedAs) this.#bySentId.add(parseRecordReference(fullUrl)!)
       } else if (fullUrl !== undefined) {
         this.#byUrl.set(fullUrl, at)
         const record = parseRecordReference(fullUrl)
-        if (record !== undefined) this.#byRecord.set(record, [...this.#byRecord.get(record) ?? [], at])
+        if (record !== undefined) this.#byRecord.set(record, [...(this.#byRecord.get(record) ?? []), at])
       }
       if (sentAs !== undefined && sentAs !== storedAs) this.#bySentId.add(sentAs)
     }

@@ -163,7 +163,11 @@ class Targets {
       return url
     }
     mapLinks(resource, (text, kind) =>
-      kind === 'reference' ? text : kind === 'xhtml' ? mapNarrativeLinks(text, choosePlaceholderId) : choosePlaceholderId(text)
+      kind === 'reference'
+        ? text
+        : kind === 'xhtml'
+          ? mapNarrativeLinks(text, choosePlaceholderId)
+          : choosePlaceholderId(text)
     )
     for (const reference of refused) {
       this.refused.push({ path: `Bundle.entry[${at}].resource`, reference, reason: 'conditional' })
@@ -194,7 +198,10 @@ class Targets {
           : typeof target === 'object' && 'record' in target
             ? target.record
             : undefined
-      if (typeof target === 'number' && findReferenceTargets(path)?.includes(this.#writes[target]?.type ?? '') === false) {
+      if (
+        typeof target === 'number' &&
+        findReferenceTargets(path)?.includes(this.#writes[target]?.type ?? '') === false
+      ) {
         this.refused.push({ path: toEntryPath(path, at), reference, reason: 'targetType' })
       }
       if (text !== undefined) texts[at]!.set(reference, text)

@@ -114,7 +114,10 @@ const isRefusedSearch = ({ status }: BackendResponse): boolean => [400, 405, 422
  */
 async function fetchClock ({ context, requestedAt, pause }: ExportContext): Promise<string> {
   for (let attempt = 1; ; attempt++) {
-    const response = await sendCountRequest(context, 'Patient', { since: undefined, conditions: [['_id', 'clinigate-clock']] })
+    const response = await sendCountRequest(context, 'Patient', {
+      since: undefined,
+      conditions: [['_id', 'clinigate-clock']]
+    })
     const time = Date.parse(String(response.headers.date))
     if (Number.isNaN(time)) return requestedAt
     const behindMs = Date.parse(requestedAt) - time

@@ -116,7 +116,8 @@ function joinSearches (type: string, search: Conditions, other: Conditions): Con
  * The types whose records can be in the compartment of a patient:
  * http://hl7.org/fhir/R4/compartmentdefinition-patient.html
  */
-export const isInPatientCompartment = (type: string): boolean => findCompartmentParameters('Patient', type) !== undefined
+export const isInPatientCompartment = (type: string): boolean =>
+  findCompartmentParameters('Patient', type) !== undefined
 
 /** The search parameters by which a record of a type is in the compartment of a patient, each of them enough. */
 function getPatientParameters (type: string): readonly string[] {
@@ -137,7 +138,8 @@ export function createCompartmentFilter (
   const isSelectedReference = (reference: unknown): boolean =>
     typeof reference === 'string' && reference.startsWith('Patient/') && isSelected(reference.split('/', 2)[1]!)
   return record =>
-    (type === 'Patient' && isSelected(String(record.id))) || paths.some(path => hasSelectedReference(record, path, isSelectedReference))
+    (type === 'Patient' && isSelected(String(record.id))) ||
+    paths.some(path => hasSelectedReference(record, path, isSelectedReference))
 }
 
 /** `AuditEvent.agent.who.where(resolve() is Patient) | …` as the names of elements below the resource. */

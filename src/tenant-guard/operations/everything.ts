@@ -13,7 +13,9 @@ import {
 } from '../tenant-context.js'
 import type { FhirResponse } from '../fhir-response.js'
 import type { EverythingOperation } from '../interaction.js'
-import { formatBundle, listRecordReferences, parseOutlinedJson, requireBundle, type BackendBundleEntry } from '../reads/backend-bundle.js'
+import {
+  formatBundle, listRecordReferences, parseOutlinedJson, requireBundle, type BackendBundleEntry
+} from '../reads/backend-bundle.js'
 import { isTenantType } from '../../fhir/resource-types.js'
 import { encodeParameters } from '../restrict.js'
 import { parseIssues } from './backend-issues.js'

@@ -29,7 +29,10 @@ export async function validate (context: TenantContext, request: Validate): Prom
   })
   const issues = parseIssues(context, { body: restored(response.body) })
   if (isNotOffered(response, issues)) {
-    throw new Failure('NOT_IMPLEMENTED', { message: 'The datastore does not validate.', cause: toFailureCause(response) })
+    throw new Failure('NOT_IMPLEMENTED', {
+      message: 'The datastore does not validate.',
+      cause: toFailureCause(response)
+    })
   }
   if (issues === undefined || ![200, 400, 412, 422].includes(response.status)) {
     throw unexpectedResponse(response, 'a validation was not answered')

@@ -160,7 +160,10 @@ function buildOwnedSearch (context: TenantContext, { type, ids, isComplete }: Re
 async function fetchStored (context: TenantContext, query: RecordQuery): Promise<StoredResource[]> {
   const { type, ids } = query
   const search = buildOwnedSearch(context, query)
-  const response = await sendRequest(context, { ...search, headers: { 'cache-control': toSinglePageCacheControl(ids.length) } })
+  const response = await sendRequest(context, {
+    ...search,
+    headers: { 'cache-control': toSinglePageCacheControl(ids.length) }
+  })
   const { matches, next } = requireBundle(response, 'a look-up of records was not answered')
   const records = matches
     .map(match => verifyAndRememberOwned(context, match, { type }))

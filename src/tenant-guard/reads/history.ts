@@ -9,7 +9,9 @@ import {
 } from '../tenant-context.js'
 import type { FhirResponse } from '../fhir-response.js'
 import type { History, SearchParameter } from '../interaction.js'
-import { formatBundle, listRecordReferences, parseOutlinedJson, requireBundle, type BackendBundleEntry } from './backend-bundle.js'
+import {
+  formatBundle, listRecordReferences, parseOutlinedJson, requireBundle, type BackendBundleEntry
+} from './backend-bundle.js'
 import { encodeParameters } from '../restrict.js'
 import { buildLinkUrl, openNextPage, toPageLinks, toPageParameters, sealNextPage } from './pages.js'
 import { readMeta } from './read-record.js'
@@ -33,7 +35,10 @@ export async function history (context: TenantContext, request: History): Promis
   const shown = filterOwnVersions(context, bundle.entries, { type, id })
   const total = shown.length === bundle.entries.length ? bundle.total : undefined
   const url = `${context.fhirBase}/${path}`
-  const self = buildLinkUrl(url, [...since === undefined ? [] : [['_since', since] as const], ...toPageParameters(request)])
+  const self = buildLinkUrl(url, [
+    ...(since === undefined ? [] : [['_since', since] as const]),
+    ...toPageParameters(request)
+  ])
   const buildContents = () => ({ count: opened?.count ?? request.count ?? defaultCount, filters: '' })
   const next = sealNextPage(context, response, { next: bundle.next, paths: [path], binding, buildContents })
   const links = toPageLinks(self, url, next)

@@ -21,7 +21,9 @@ export function filterReadableIncludes<I extends Include> (
   const isClosed = (type: string): boolean => !mayRead(context, type)
   const isFollowed = (include: I): boolean =>
     !isClosed(include.type) && (getTargetTypes(include)?.some(type => !isClosed(type)) ?? true)
-  const closed = includes.flatMap(include => [include.type, ...getTargetTypes(include) ?? ['Resource']]).filter(isClosed)
+  const closed = includes
+    .flatMap(include => [include.type, ...(getTargetTypes(include) ?? ['Resource'])])
+    .filter(isClosed)
   return { followed: includes.filter(isFollowed), closedTypes: [...new Set(closed)] }
 }
 

@@ -92,7 +92,10 @@ async function fetchCreatedSince (
     },
     context.tenant
   )
-  const response = await sendRequest(context, { ...search, headers: { 'cache-control': toSinglePageCacheControl(maxCreated) } })
+  const response = await sendRequest(context, {
+    ...search,
+    headers: { 'cache-control': toSinglePageCacheControl(maxCreated) }
+  })
   return requireBundle(response, 'a look-up of new records was not answered').matches
     .map(match => verifyAndRememberOwned(context, match, { type }))
     .filter(record => record !== undefined)

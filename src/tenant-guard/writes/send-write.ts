@@ -38,7 +38,8 @@ async function recordOutcome (
   { request: { path }, changes }: WriteRequest
 ): Promise<void> {
   if (response.status >= 400) return response.status === 501 ? open.unknown() : open.refused()
-  const made = path === '' ? toTransactionChanges(response, changes) : [toMadeChange(changes[0]!, toSingleOutcome(response))]
+  const made =
+    path === '' ? toTransactionChanges(response, changes) : [toMadeChange(changes[0]!, toSingleOutcome(response))]
   if (made === undefined || made.includes('unknown')) return open.unknown()
   await open.made(made as ReadonlyArray<MadeChange | undefined>)
 }

@@ -179,9 +179,11 @@ function normalizeNarrative (text: string): string {
     .replaceAll(/\sxmlns(?::[\w.-]+)?\s*=\s*(?:"[^"<>]*"|'[^'<>]*')/g, '')
     .replaceAll(/<(\/?)[\w.-]+:/g, '<$1')
     .replaceAll(/<[^<>]*>/g, tag => (tag.endsWith('/>') ? `${tag.slice(0, -2)}></${getTagName(tag)}>` : tag))
-    .replaceAll(/&(?:#x([\da-f]{1,6})|#(\d{1,7})|(\w+));/gi, (_, hex, decimal, name) => decodeEntity(hex, decimal, name))
+    .replaceAll(/&(?:#x([\da-f]{1,6})|#(\d{1,7})|(\w+));/gi, (_, hex, decimal, name) =>
+      decodeEntity(hex, decimal, name)
+    )
     .replaceAll(/'/g, '"')
-    .replaceAll(/\s+|[\u0080-\uFFFF]/g, text => /\s/.test(text) ? '' : '*')
+    .replaceAll(/\s+|[\u0080-\uFFFF]/g, text => (/\s/.test(text) ? '' : '*'))
 }
 
 const getTagName = (tag: string): string => /^<([\w.-]*)/.exec(tag)![1]!

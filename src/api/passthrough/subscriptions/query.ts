@@ -33,7 +33,12 @@ export function readStatusQuery (request: FhirRequest, isInstance: boolean): Sub
   // The guide has them ignored where the path names one subscription.
   if (isInstance) return []
   const getValues = (requested: string) => pairs.filter(([name]) => name === requested).map(([, value]) => value)
-  return ([['_id', getValues('id')], ['status', getValues('status')]] as const).filter(([, values]) => values.length > 0)
+  return (
+    [
+      ['_id', getValues('id')],
+      ['status', getValues('status')]
+    ] as const
+  ).filter(([, values]) => values.length > 0)
 }
 
 const contents: ReadonlySet<string> = new Set(['empty', 'id-only', 'full-resource'])

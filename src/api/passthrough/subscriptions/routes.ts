@@ -121,7 +121,11 @@ async function create (call: Call): Promise<unknown> {
   requireNoParameters(requested)
   const draft = parseSubscription(requireResource(requested, 'Subscription'), fhirBase)
   requireScope(caller, 'read', { fhirType: draft.type })
-  return send(call, { status: 201, kind: 'create', subscription: await mapChangeErrors(subscriptions.create(draft, toOwner(call))) })
+  return send(call, {
+    status: 201,
+    kind: 'create',
+    subscription: await mapChangeErrors(subscriptions.create(draft, toOwner(call)))
+  })
 }
 
 async function read (call: Call): Promise<unknown> {

@@ -3,7 +3,9 @@ import { Empty, Heading, Table, Time, type Columns } from '../components.js'
 import { ActorName, formatAction, formatDetail, parseActor } from './labels.js'
 import { auditPath, organizationPath } from '../paths.js'
 import type { ControlService } from '../../store/control-service.js'
-import { createOptionalOrganizationBase, definePage, queryParameter, type DeclaredPage, type PageRequest } from '../declared-page.js'
+import {
+  createOptionalOrganizationBase, definePage, queryParameter, type DeclaredPage, type PageRequest
+} from '../declared-page.js'
 
 /** The content of a page of the audit trail. */
 interface AuditPageContent {

@@ -5,7 +5,9 @@ import type { Key } from '../../store/keys.js'
 import { ControlError } from '../../store/control-error.js'
 import type { Mode } from '../../../config/mode.js'
 import { Badge, ErrorNotice, Heading, OptionalTime } from '../components.js'
-import { fetchPageFacts, organizationPageBase, definePage, type DeclaredPage, type PageRequest } from '../declared-page.js'
+import {
+  fetchPageFacts, organizationPageBase, definePage, type DeclaredPage, type PageRequest
+} from '../declared-page.js'
 import { endOfLastDay, readField, type FormError } from '../form.js'
 import { NameField, PostForm, SubmitButton } from '../forms.js'
 import type { DashboardContext } from '../options.js'

@@ -1,7 +1,9 @@
 import type { Role } from '../../../config/actor.js'
 import type { Invitation, Member } from '../../store/members.js'
 import { Heading, OptionalTime, ShownOnce, Time } from '../components.js'
-import { fetchPageFacts, createOptionalOrganizationBase, definePage, type DeclaredPage, type PageRequest, type PageView } from '../declared-page.js'
+import {
+  fetchPageFacts, createOptionalOrganizationBase, definePage, type DeclaredPage, type PageRequest, type PageView
+} from '../declared-page.js'
 import { readField } from '../form.js'
 import { PostForm, SubmitButton } from '../forms.js'
 import { paginate } from '../listing.js'

@@ -15,7 +15,9 @@ export function mayHaveOverage (plan: Plan | undefined): boolean {
 /** A text for what a plan allows. */
 export function formatPlan ({ requestsPerMinute, requestsPerMonth, overage }: Plan): string {
   const perMinute =
-    requestsPerMinute === null ? 'any number of requests a minute' : `${formatCount(requestsPerMinute)} requests a minute`
+    requestsPerMinute === null
+      ? 'any number of requests a minute'
+      : `${formatCount(requestsPerMinute)} requests a minute`
   const perMonth = requestsPerMonth === null ? 'any number a month' : `${formatCount(requestsPerMonth)} a month`
   const beyond =
     requestsPerMonth === null ? '' : overage ? '; more is served and billed unless overage is off' : '; more is refused'

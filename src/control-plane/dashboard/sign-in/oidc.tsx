@@ -1,6 +1,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { ControlError } from '../../store/control-error.js'
-import { resolveProviderIdentity, Provider, type Claims, type ProviderSettings, type AuthorizationRequest } from './oidc-provider.js'
+import {
+  resolveProviderIdentity, Provider, type Claims, type ProviderSettings, type AuthorizationRequest
+} from './oidc-provider.js'
 import type { DashboardContext } from '../options.js'
 import { signIn } from '../session.js'
 import { sanitizeNextPath } from './next.js'
@@ -37,7 +39,9 @@ export async function oidcRoutes (
       (await provider
         .finish(getQuery(request), authorizationRequest)
         .catch(error => logFailure(request, error, 'a sign-in at the OpenID provider failed')))
-    if (authorizationRequest === undefined || claims === undefined) return await reply.code(400).page('Sign-in failed', <Failed />)
+    if (authorizationRequest === undefined || claims === undefined) {
+      return await reply.code(400).page('Sign-in failed', <Failed />)
+    }
     return await completeSignIn(request, reply, { parts, settings, claims, next: authorizationRequest.next })
   })
 }
@@ -83,7 +87,8 @@ function logFailure ({ log }: FastifyRequest, error: unknown, what: string): und
 
 const getQuery = ({ raw }: FastifyRequest): string => raw.url!.split('?')[1] ?? ''
 
-const encode = (authorizationRequest: AuthorizationRequest): string => Buffer.from(JSON.stringify(authorizationRequest)).toString('base64url')
+const encode = (authorizationRequest: AuthorizationRequest): string =>
+  Buffer.from(JSON.stringify(authorizationRequest)).toString('base64url')
 
 /** The state from the browser's cookie, which is not trusted; undefined if it is not one of the dashboard's. */
 function decode (text: string | undefined): AuthorizationRequest | undefined {

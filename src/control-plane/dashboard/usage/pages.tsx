@@ -2,7 +2,9 @@ import type { FastifyInstance, FastifyReply } from 'fastify'
 import { formatBillCsv } from '../../store/bill.js'
 import { startOfMonth, toMonth } from '../../../limits/month.js'
 import { modes, type Mode } from '../../../config/mode.js'
-import { organizationPageBase, definePage, queryParameter, type DeclaredPage, type PageRequest } from '../declared-page.js'
+import {
+  organizationPageBase, definePage, queryParameter, type DeclaredPage, type PageRequest
+} from '../declared-page.js'
 import type { DashboardContext } from '../options.js'
 import { parseQueryMonth } from '../format.js'
 import { UsagePage } from './page.js'

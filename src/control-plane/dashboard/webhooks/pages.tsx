@@ -153,7 +153,11 @@ async function resend ({ controlService, body }: PageRequest, { id }: OwnedWebho
 }
 
 function readWebhookForm (body: unknown): WebhookFields {
-  return { url: readField(body, 'url').trim(), types: readField(body, 'types'), description: readField(body, 'description') }
+  return {
+    url: readField(body, 'url').trim(),
+    types: readField(body, 'types'),
+    description: readField(body, 'description')
+  }
 }
 
 /** The types of events between commas or spaces. */

@@ -7,7 +7,10 @@ import { ensureDirectory } from '../../../files/ensure.js'
 import { ExitWithFindings } from '../context.js'
 import { formatInteger } from '../table.js'
 import { download } from './download.js'
-import { waitForJob, formatJobEnd, withResumeHint, quoteForShell, requireKind, createProgressBar, createTransferProgress, type JobOptions } from './follow.js'
+import {
+  waitForJob, formatJobEnd, withResumeHint, quoteForShell, requireKind, createProgressBar, createTransferProgress,
+  type JobOptions
+} from './follow.js'
 import type { Session } from './gateway.js'
 import { CliError } from './errors.js'
 

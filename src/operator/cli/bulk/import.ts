@@ -3,7 +3,10 @@ import { open, rename } from 'node:fs/promises'
 import type { BulkJob } from '../../../client/index.js'
 import { ExitWithFindings } from '../context.js'
 import { formatInteger } from '../table.js'
-import { waitForJob, formatJobEnd, withResumeHint, quoteForShell, requireKind, createProgressBar, createTransferProgress, type JobOptions } from './follow.js'
+import {
+  waitForJob, formatJobEnd, withResumeHint, quoteForShell, requireKind, createProgressBar, createTransferProgress,
+  type JobOptions
+} from './follow.js'
 import { readErrorResponse, type Session, type Transfers } from './gateway.js'
 import { CliError, explain, isRefusal } from './errors.js'
 import { createSource, upload } from './upload.js'

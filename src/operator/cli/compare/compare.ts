@@ -112,7 +112,9 @@ function getJsonType (value: unknown): string {
 
 function collectScalarTypes (document: OpenApiDocument, schemas: Schemas): readonly string[] {
   const flat = document.flatten(schemas)
-  return [...new Set([...collectTypes(flat), ...collectTypes(document.flatten(collectItemSchemas(flat)))])].filter(type => type !== 'array')
+  return [...new Set([...collectTypes(flat), ...collectTypes(document.flatten(collectItemSchemas(flat)))])].filter(
+    type => type !== 'array'
+  )
 }
 
 /** Whether each of some types is among others; a schema without types matches. */

@@ -48,7 +48,8 @@ export async function validate ({ chunks, size }: Input, validation: Validation)
 }
 
 /** Nothing of the file is counted as a record. */
-const toFileFailure = (reason: string): Failure => new Failure('BAD_REQUEST', { message: `No records were read: ${reason}.` })
+const toFileFailure = (reason: string): Failure =>
+  new Failure('BAD_REQUEST', { message: `No records were read: ${reason}.` })
 
 /** The totals so far. */
 type Count = { bytes: number } & { -readonly [K in keyof Totals]: Totals[K] }
