@@ -60,12 +60,14 @@ async function run (environment: NodeJS.ProcessEnv, out: StartContext['out']): P
   const parts = { environment, version, now, log }
   if (cluster.isWorker) return await runMember(config, { ...parts, out })
   const unlock = lockDirectory(config)
+  // Also holds the locks, which the garbage collector would release.
   process.once('exit', unlock)
   try {
     if (config.processes > 1) return await runProcesses(config, parts)
     const service = await openService(config, { ...parts, logsCapabilities: true })
     await serve(service, config, { log, startup: begin(service, config).then(out) })
   } catch (error) {
+    process.off('exit', unlock)
     unlock()
     throw error
   }

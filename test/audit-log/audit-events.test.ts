@@ -233,7 +233,7 @@ test('AuditEvents that a datastore does not accept yet wait, and the others are 
   await events.close()
   t.same(reported, [])
   events.add(buildOwner('a1'), buildEvent(4))
-  t.match(reported, [{ tenantId: 'a1', records: 1 }], 'what comes after the end is told as given up')
+  t.match(reported, [{ tenantId: 'a1', records: 1 }], 'an event after the end is reported as given up')
 })
 
 test('closing waits no longer than its limit for a datastore that does not respond', async t => {

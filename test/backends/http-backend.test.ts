@@ -122,7 +122,7 @@ t.test('each failure of the datastore has its code', async t => {
       },
       'BACKEND_ERROR'
     ],
-    ['a compressed body that nobody asked for', sendJson(200, {}, { 'content-encoding': 'gzip' }), 'BACKEND_ERROR'],
+    ['a compressed body that was not requested', sendJson(200, {}, { 'content-encoding': 'gzip' }), 'BACKEND_ERROR'],
     ['no headers', neverRespond, 'BACKEND_TIMEOUT'],
     ['a body that stops', stallAfterHeaders, 'BACKEND_TIMEOUT'],
     ['a body that drips for ever', dripBody, 'BACKEND_TIMEOUT'],

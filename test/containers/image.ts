@@ -58,7 +58,7 @@ t.test('the npm settings of the build are neither in the history nor in the file
   t.equal(found, name, 'what is there is found')
   // Authorities that the base image has by itself are no trace.
   t.strictSame(rest, rest.length > 0 ? await findInFiles(base, parts) : [])
-  printLine(`npm was told ${values.length} settings for the build`)
+  printLine(`npm received ${values.length} settings for the build`)
 })
 
 /** Whether a value reveals something of the build machine. */

@@ -429,7 +429,7 @@ export async function testJobs (
     await jobs.release(leases.get(cancelled.id)!)
     t.strictSame(await listAbandoned(), [failed.id, cancelled.id].toSorted())
     clock.ms += worker.leaseMs
-    t.strictSame(await listAbandoned(), [failed.id, cancelled.id, lost.id].toSorted(), 'whoever had it is gone')
+    t.strictSame(await listAbandoned(), [failed.id, cancelled.id, lost.id].toSorted(), 'their gateway is gone')
     t.strictSame(await jobs.abandoned(['job-x']), [])
   })
 

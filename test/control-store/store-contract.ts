@@ -185,7 +185,7 @@ export async function testControlStore (t: Test, makeDatabase: MakeDatabase): Pr
     const first = await store.keys.revoke(keyId, 'ann')
     pass(hourMs)
     t.strictSame(await store.keys.revoke(keyId, 'bob'), first)
-    t.equal((await store.listAuditEntries({ entity: keyId, limit: 10 })).length, 2, 'the second wish changed nothing')
+    t.equal((await store.listAuditEntries({ entity: keyId, limit: 10 })).length, 2, 'the second request changed nothing')
     await t.rejects(store.keys.roll(keyId, hourMs, 'ann'), {
       name: 'ControlError',
       reason: 'conflict',
