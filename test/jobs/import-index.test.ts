@@ -225,3 +225,25 @@ t.test('an import of long lines holds no more of them than go into one transacti
   t.ok(maxHeld > mebibyte, 'the measure sees what is held')
   t.ok(maxHeld < 40 * mebibyte, `held ${Math.round(maxHeld / mebibyte)} MiB`)
 })
+
+// SQLite prepared it again for each line, and the driver compiled a function each time.
+t.test('the query for what a line refers to is prepared once, not for each line', async t => {
+  const directory = mkdtempSync(join(tmpdir(), 'clinigate-'))
+  t.after(() => rmSync(directory, { recursive: true }))
+  const index = new IndexFile(join(directory, indexFile))
+  t.after(() => index.close())
+  const ids = Array.from({ length: 20 }, (_, at) => String(at).padStart(32, '0'))
+  index.add(ids.map((identity, at) => ({
+    line: at + 1, at: at * 100, bytes: 100, type: 'Observation', identity, refersTo: at === 0 ? [] : [ids[0]!]
+  })), new Map(), () => Buffer.alloc(0))
+  const compile = globalThis.Function
+  let compiled = 0
+  globalThis.Function = new Proxy(compile, {
+    apply: (target, self, given) => { compiled++; return Reflect.apply(target, self, given) }
+  })
+  t.after(() => { globalThis.Function = compile })
+  const referred = ids.map((_, at) => index.referred(at + 1).map(({ line }) => line))
+  t.same(referred, ids.map((_, at) => at === 0 ? [] : [1]))
+  t.same(index.findReadyLines({ after: 0, maxBytes: 1_000, maxLines: 20 }).lines.map(({ line }) => line), [1])
+  t.ok(compiled > 0 && compiled <= 4, `${compiled} functions were compiled for the rows of the queries`)
+})
