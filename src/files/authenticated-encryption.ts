@@ -10,8 +10,8 @@ export const tagBytes = 16
 
 /** How something is encrypted. */
 interface Encryption {
-  /** 32 bytes; as a KeyObject, a key that encrypts many small texts costs a third. */
-  readonly key: Uint8Array | KeyObject
+  /** 32 bytes. Of bytes Node.js would make a KeyObject for each text, which takes longer than to encrypt a small one. */
+  readonly key: KeyObject
   /** Each key must encrypt with each nonce only once. */
   readonly nonce: Uint8Array
   /** Data that is authenticated with the content but not contained in it. */

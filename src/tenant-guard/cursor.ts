@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto'
+import { createHash, createSecretKey, randomBytes, type KeyObject } from 'node:crypto'
 import { Failure } from '../envelope/failures.js'
 import { decrypt, encrypt, nonceBytes } from '../files/authenticated-encryption.js'
 import type { SearchParameter } from './interaction.js'
@@ -62,8 +62,9 @@ const version = 1
 export const maxCursor = 12_288
 
 /** Cursors sealed by AES-256-GCM, in base64url. */
-export function createCursors ({ key, now, lifetimeMinutes = 50 }: CursorOptions): Cursors {
-  if (key.length !== 32) throw new Error('the cursor key must have 32 bytes')
+export function createCursors ({ key: secret, now, lifetimeMinutes = 50 }: CursorOptions): Cursors {
+  if (secret.length !== 32) throw new Error('the cursor key must have 32 bytes')
+  const key = createSecretKey(secret)
   return {
     seal (contents, binding) {
       const nonce = randomBytes(nonceBytes)
@@ -105,7 +106,7 @@ export function hashFilters (parameters: readonly SearchParameter[]): string {
   return createHash('sha256').update(JSON.stringify(sorted)).digest('base64url').slice(0, 22)
 }
 
-function unseal (cursor: string, key: Uint8Array, associatedData: Buffer): CursorContents & { expires: number } {
+function unseal (cursor: string, key: KeyObject, associatedData: Buffer): CursorContents & { expires: number } {
   const bytes = Buffer.from(cursor.slice(0, maxCursor), 'base64url')
   // The decoder ignores characters that it does not know, but a cursor has only one spelling.
   if (bytes.toString('base64url') !== cursor) throw invalidCursor()

@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto'
+import { createSecretKey, randomBytes } from 'node:crypto'
 import { decrypt, encrypt, nonceBytes } from '../../files/authenticated-encryption.js'
 
 /**
@@ -14,9 +14,10 @@ export interface SecretSealer {
 
 /**
  * Seals with AES-256-GCM.
- * @param key 32 bytes, the same in all processes of the control plane; without it nothing can be sealed or opened
+ * @param secretKey 32 bytes, the same in all processes of the control plane; without it nothing can be sealed or opened
  */
-export function createSecretSealer (key: Uint8Array | undefined): SecretSealer {
+export function createSecretSealer (secretKey: Uint8Array | undefined): SecretSealer {
+  const key = secretKey && createSecretKey(secretKey)
   return {
     seal (secret, webhookId) {
       if (key === undefined) throw new Error('this process has no key for the secrets of webhooks')

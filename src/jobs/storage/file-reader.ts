@@ -1,3 +1,4 @@
+import type { KeyObject } from 'node:crypto'
 import { open, type FileHandle } from 'node:fs/promises'
 import { frameBytes, deriveKey, decryptFrame, sealedFrameBytes, type FileSecret } from './frames.js'
 import { SegmentList, type Segment } from './segments.js'
@@ -60,7 +61,7 @@ interface Run {
 
 class FrameReader {
   #buffer = Buffer.alloc(0)
-  #key: { readonly segment: Segment; readonly bytes: Buffer } | undefined
+  #key: { readonly segment: Segment; readonly frames: KeyObject } | undefined
 
   constructor (
     private readonly file: FileHandle,
@@ -130,8 +131,8 @@ class FrameReader {
     return chunks.length === 0 ? undefined : { chunks, isEnd: false }
   }
 
-  #getKey (segment: Segment): Buffer {
-    if (this.#key?.segment !== segment) this.#key = { segment, bytes: deriveKey(this.secret, 'frames', segment.salt) }
-    return this.#key.bytes
+  #getKey (segment: Segment): KeyObject {
+    if (this.#key?.segment !== segment) this.#key = { segment, frames: deriveKey(this.secret, 'frames', segment.salt) }
+    return this.#key.frames
   }
 }

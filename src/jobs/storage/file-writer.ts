@@ -1,3 +1,4 @@
+import type { KeyObject } from 'node:crypto'
 import { constants } from 'node:fs'
 import { open, type FileHandle } from 'node:fs/promises'
 import type { ReaderOptions } from './file-reader.js'
@@ -70,7 +71,7 @@ class SealingWriter implements FileWriter {
   readonly #list: SegmentList
   readonly #options: WriterOptions
   /** The current row of frames; undefined after a flush, which ended it with a short frame. */
-  #row: { readonly key: Buffer, frames: number } | undefined
+  #row: { readonly key: KeyObject, frames: number } | undefined
   /** The content of the next frame so far. */
   #frame: Buffer | undefined
   #filled = 0

@@ -1,4 +1,4 @@
-import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
+import { createHmac, randomBytes, timingSafeEqual, type KeyObject } from 'node:crypto'
 import { constants } from 'node:fs'
 import { open, readFile } from 'node:fs/promises'
 import { frameBytes, deriveKey, toPlaintextLength, sealedFrameBytes, type FileSecret } from './frames.js'
@@ -26,7 +26,7 @@ const entryBytes = noteBytes + markBytes
 /** The segments of one file, to which its only writer adds. */
 export class SegmentList {
   readonly #path: string
-  readonly #key: Buffer
+  readonly #key: KeyObject
   #bytes: Buffer
   #segments: readonly Segment[] | undefined
 
@@ -127,7 +127,7 @@ async function put (path: string, entry: Buffer, index: number): Promise<void> {
 }
 
 /** The valid entries: an incomplete last entry, left by a crash, was never used. */
-function requireValidEntries (bytes: Buffer, key: Buffer): Buffer {
+function requireValidEntries (bytes: Buffer, key: KeyObject): Buffer {
   const full = bytes.length - bytes.length % entryBytes
   for (const length of [full, full - entryBytes]) {
     if (length <= 0) return bytes.subarray(0, 0)
@@ -137,18 +137,18 @@ function requireValidEntries (bytes: Buffer, key: Buffer): Buffer {
 }
 
 /** The last mark authenticates everything before it. */
-function isAuthentic (list: Buffer, key: Buffer): boolean {
+function isAuthentic (list: Buffer, key: KeyObject): boolean {
   return timingSafeEqual(computeMark(list.subarray(0, -markBytes), key), list.subarray(-markBytes))
 }
 
-function computeMark (list: Buffer, key: Buffer): Buffer {
+function computeMark (list: Buffer, key: KeyObject): Buffer {
   return createHmac('sha256', key).update(list).digest().subarray(0, markBytes)
 }
 
 function createEntry (
   list: Buffer,
   { start, offset }: Pick<Segment, 'start' | 'offset'>,
-  key: Buffer
+  key: KeyObject
 ): { readonly entry: Buffer; readonly segment: Segment } {
   const salt = randomBytes(saltBytes)
   const note = Buffer.alloc(noteBytes)
