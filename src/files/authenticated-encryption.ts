@@ -10,7 +10,7 @@ export const tagBytes = 16
 
 /** How something is encrypted. */
 interface Encryption {
-  /** 32 bytes. Of bytes Node.js would make a KeyObject for each text, which takes longer than to encrypt a small one. */
+  /** 32 bytes. From bytes Node.js makes a KeyObject for each text, which takes longer than to encrypt a small one. */
   readonly key: KeyObject
   /** Each key must encrypt with each nonce only once. */
   readonly nonce: Uint8Array
