@@ -33,6 +33,9 @@ const stopping = new AbortController()
 for (const name of ['SIGINT', 'SIGTERM']) process.on(name, () => stopping.abort(name))
 
 const files = chooseFiles()
+// What test/harness/built.ts builds once for all runs; below the root, where the packages are found.
+mkdirSync(join(root, '.tap'), { recursive: true })
+const built = mkdtempSync(join(root, '.tap', 'built-'))
 const counts = { passed: 0, failed: 0, skipped: 0, failures: [] }
 const problems = []
 try {
@@ -48,6 +51,8 @@ try {
 } catch (error) {
   console.error(`The tests did not run: ${error.message}`)
   process.exitCode = 1
+} finally {
+  rmSync(built, { recursive: true, force: true })
 }
 if (stopping.signal.aborted) process.exitCode = 128 + constants.signals[stopping.signal.reason]
 for (const problem of problems) console.log(problem)
@@ -87,9 +92,6 @@ async function runTap ({ backend, files, node = process.execPath }) {
   console.log(`Running ${files.length} test files on ${execFileSync(node, ['--version'], { encoding: 'utf8' }).trim()}`)
   const folder = mkdtempSync(join(tmpdir(), 'clinigate-test-'))
   const output = join(folder, 'run.tap')
-  // Below the root, where the packages are found.
-  mkdirSync(join(root, '.tap'), { recursive: true })
-  const built = mkdtempSync(join(root, '.tap', 'built-'))
   // A directory for temporary files that the environment names is used.
   const memory = process.env.TMPDIR === undefined ? makeMemoryFolder() : undefined
   try {
@@ -105,7 +107,7 @@ async function runTap ({ backend, files, node = process.execPath }) {
     if (counted.passed + counted.failed === 0) throw new Error('no file holds a test')
     return code === 0 && counted.failed > 0 ? 1 : code
   } finally {
-    for (const made of [folder, built, ...memory ? [memory] : []]) rmSync(made, { recursive: true, force: true })
+    for (const made of [folder, ...memory ? [memory] : []]) rmSync(made, { recursive: true, force: true })
   }
 }
 
