@@ -25,7 +25,10 @@ export type ReadRequest =
 export interface BackendResponse {
   readonly status: number
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
-  /** The text as received, with references to records of this server relative; empty if there was none. */
+  /**
+   * The text as received, with references to records of this server relative, and with the ids in a stored Bundle that
+   * the server dropped; empty if there was none.
+   */
   readonly body: string
   /** The same in UTF-8, for what passes it on without making a text of it; absent where there is only the text. */
   readonly bytes?: Buffer
@@ -64,8 +67,8 @@ export interface Backend {
    * like `send`.
    */
   stream (request: StreamRequest): Promise<BackendStream>
-  /** A line of a stream with references to records of this server relative, as `send` returns them. */
-  relativize (line: string): string
+  /** A line of a stream in the form in which `send` returns a body. */
+  normalize (line: string): string
   /** Whether the server responds at all, for /health. Never throws. */
   probe (): Promise<boolean>
   close (): Promise<void>

@@ -9,7 +9,7 @@ export function decorateBackend (backend: Backend, overrides: Partial<Backend>):
     // Delegated one by one, since they may be methods of a class.
     send: request => backend.send(request),
     stream: request => backend.stream(request),
-    relativize: line => backend.relativize(line),
+    normalize: line => backend.normalize(line),
     probe: () => backend.probe(),
     close: () => backend.close(),
     ...overrides

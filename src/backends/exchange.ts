@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import type { Dispatcher } from 'undici'
 import type { BackendResponse } from './backend.js'
+import { mayHaveEntryIdExtensions, restoreEntryIds } from './entry-ids.js'
 import type { RelativeReferences } from './relative-references.js'
 
 type Headers = BackendResponse['headers']
@@ -34,12 +35,14 @@ class ReceivedResponse implements BackendResponse {
   }
 
   get body (): string {
-    return (this.#body ??= this.#references.relativize(this.#received.toString()))
+    return (this.#body ??= restoreEntryIds(this.#references.relativize(this.#received.toString())))
   }
 
   get bytes (): Buffer {
     const received = this.#received
-    return (this.#bytes ??= this.#references.hasOnlyRelativeReferences(received) ? received : Buffer.from(this.body))
+    const isUnchanged = () =>
+      this.#references.hasOnlyRelativeReferences(received) && !mayHaveEntryIdExtensions(received)
+    return (this.#bytes ??= isUnchanged() ? received : Buffer.from(this.body))
   }
 }
 

@@ -3,6 +3,7 @@ import { Pool, type Dispatcher } from 'undici'
 import { createFixedAuthorization, type Authorization } from './authentication/authorization.js'
 import { Failure } from '../envelope/failures.js'
 import type { Backend, BackendResponse, BackendRequest, BackendStream, StreamRequest } from './backend.js'
+import { restoreEntryIds } from './entry-ids.js'
 import { exchange, TransportError } from './exchange.js'
 import { sendStream } from './stream.js'
 import { checkResponse, toTransportFailure, parseRetryAfter } from './failures.js'
@@ -125,8 +126,8 @@ export class HttpBackend implements Backend {
     )
   }
 
-  relativize (line: string): string {
-    return this.#references.relativize(line)
+  normalize (line: string): string {
+    return restoreEntryIds(this.#references.relativize(line))
   }
 
   async probe (): Promise<boolean> {

@@ -50,6 +50,20 @@ export function testImports (name: string, fhirUrl: string | undefined, validate
     })
   })
 
+  test(`${name}: a document whose entries have the ids of their URNs is imported as it was sent`, async t => {
+    const gateway = await startGateway(t, settings)
+    const client = createImporter(gateway, (await gateway.createKey()).secret)
+    const [first, second] = [randomUUID(), randomUUID()]
+    const entry = [
+      { fullUrl: `urn:uuid:${first}`, resource: { resourceType: 'Patient', id: first, gender: 'other' } },
+      { fullUrl: `urn:uuid:${second}`, resource: { resourceType: 'Patient', gender: 'other' } }
+    ]
+    const { results } = await client.run([{ resourceType: 'Bundle', type: 'collection', entry }])
+    t.match(results, [{ status: 'created', resourceType: 'Bundle' }])
+    t.notOk(results[0]!.warnings, 'no difference is reported')
+    t.strictSame((await client.get(`/fhir/Bundle/${results[0]!.id}`)).body.entry, entry)
+  })
+
   test(`${name}: lines that refer to each other in a cycle are stored together, and a line may refer to itself`, async t => {
     const gateway = await startGateway(t, settings)
     const client = createImporter(gateway, (await gateway.createKey()).secret)

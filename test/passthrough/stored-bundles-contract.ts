@@ -74,9 +74,80 @@ export async function testStoredBundles (t: Test, { fhir: join }: World): Promis
     { status: 422, expression: ['Bundle.entry[0].fullUrl'], diagnostics: /absolute URL, such as urn:uuid/ },
     'a fullUrl that is no URL is called that, and no reference to another organization'
   )
+  await t.test('a document whose entries have the ids of their URNs comes back with and without them as it was sent', async t =>
+    testIdsOfUrns(t, await join())
+  )
   await t.test('a stored Bundle is returned as it was sent, or is refused by path before anything is stored', async t =>
     testRoundTrip(t, await join())
   )
+}
+
+/** The form of HL7's examples of International Patient Summaries, next to an entry without an id. */
+async function testIdsOfUrns (t: Test, fhir: Fhir): Promise<void> {
+  const document = buildDocument()
+  const [composition, patient, observation] = document.entry
+  const withId = (entry: any) => ({ ...entry, resource: { ...entry.resource, id: entry.fullUrl.slice('urn:uuid:'.length) } })
+  const kept = { url: 'http://example.org/reviewed', valueBoolean: true }
+  const sent = { ...document, entry: [withId(composition), patient, { extension: [kept], ...withId(observation) }] }
+  const assertSame = (found: any, message: string): void => {
+    // The order of members has no meaning, and a datastore decides it.
+    t.strictSame(found?.entry, sent.entry, message)
+    t.notMatch(JSON.stringify(found), 'entry-id', `${message} without what the datastore stores for it`)
+  }
+  const created = await fhir.send('POST', '/Bundle', sent)
+  t.equal(created.status, 201, created.text)
+  t.notOk(JSON.parse(created.text).meta?.warnings, 'no difference is reported')
+  assertSame(created.resource, 'create')
+  const path = `/Bundle/${created.resource.id}`
+  const read = await fhir.send('GET', path)
+  assertSame(read.resource, 'read')
+  assertSame((await fhir.send('GET', `${path}/_history/${read.resource.meta.versionId}`)).resource, 'version')
+  assertSame((await fhir.send('GET', '/Bundle?type=document')).resource.entry[0].resource, 'search')
+  const patched = await fhir.send('PATCH', path, [{ op: 'replace', path: '/timestamp', value: '2026-03-15T09:30:00Z' }], {
+    'content-type': 'application/json-patch+json'
+  })
+  t.equal(patched.status, 200, patched.text)
+  assertSame(patched.resource, 'patch')
+  const updated = await fhir.send('PUT', path, { ...sent, id: created.resource.id })
+  t.equal(updated.status, 200, updated.text)
+  assertSame(updated.resource, 'update')
+  const history = (await fhir.send('GET', `${path}/_history`)).resource.entry
+  t.equal(history.length, 3)
+  for (const { resource } of history) assertSame(resource, 'history')
+  const transaction = await fhir.send('POST', '', {
+    resourceType: 'Bundle',
+    type: 'transaction',
+    entry: [
+      { resource: sent, request: { method: 'POST', url: 'Bundle' } },
+      { resource: { ...sent, id: created.resource.id }, request: { method: 'PUT', url: path.slice(1) } }
+    ]
+  }, { prefer: 'return=representation' })
+  t.equal(transaction.status, 200, transaction.text)
+  for (const { resource, response } of transaction.resource.entry) {
+    assertSame(resource, 'response to a transaction')
+    t.notMatch(JSON.stringify(response), 'warning', 'no difference is reported')
+  }
+  const [, , { resource: { id: _, ...withoutId } }] = sent.entry as [any, any, any]
+  const removed = await fhir.send('PUT', path, { ...document, id: created.resource.id })
+  t.strictSame(removed.resource.entry[2].resource, withoutId, 'an id that an update leaves out is gone')
+  for (const [refused, diagnostics, expression] of [
+    [
+      { ...sent, signature: { type: [{ system: 'urn:iso-astm:E1762-95:2013', code: '1' }], when: '2026-03-14T09:30:00Z', who: { display: 'A. Grey' } } },
+      /sign it without the ids/,
+      ['Bundle.entry[0].resource.id', 'Bundle.entry[2].resource.id']
+    ],
+    [
+      { ...document, entry: [{ extension: [{ url: 'urn:clinigate:entry-id', valueId: '1' }], ...composition }, patient, observation] },
+      /the gateway's own/,
+      undefined
+    ]
+  ] as const) {
+    const response = await fhir.send('POST', '/Bundle', refused)
+    t.equal(response.status, 422, response.text)
+    t.match(response.resource.issue[0].diagnostics, diagnostics)
+    t.strictSame(response.resource.issue.flatMap(({ expression = [] }: any) => expression), expression ?? [])
+  }
+  t.equal((await fhir.send('DELETE', path)).status, 204)
 }
 
 /** What HAPI reads ids out of, and what it does not. */
@@ -100,6 +171,7 @@ async function testRoundTrip (t: Test, fhir: Fhir): Promise<void> {
     if (response.status !== 201) {
       const paths = response.resource.issue.map(({ expression }: any) => expression[0])
       const isOfEntry = (path: string): boolean => /^Bundle\.entry\[\d\]\.(?:fullUrl|resource|resource\.id|resource\.parameter\[0\]\.resource)$/.test(path)
+      t.notMatch(response.text, /would drop it/, 'no id is refused that the fullUrl has')
       if (response.status === 422 && paths.every(isOfEntry)) return
       throw new Error(`${response.status} ${response.text}`)
     }

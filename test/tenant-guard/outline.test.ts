@@ -21,7 +21,7 @@ const baseUrl = 'http://datastore.test/fhir'
 const context = { backend: { baseUrl }, fhirBase: 'http://gateway.test/v1/fhir' } as TenantContext
 const tenant = { id: 'mine', system: 'urn:clinigate:tenant' }
 const exportContext = {
-  ...context, tenant, backend: { ...context.backend, relativize: (text: string) => text }, report: () => {}
+  ...context, tenant, backend: { ...context.backend, normalize: (text: string) => text }, report: () => {}
 } as unknown as TenantContext
 
 type Members = Record<string, unknown>

@@ -1,6 +1,7 @@
 import { setTimeout as pauseFor } from 'node:timers/promises'
 import pLimit from 'p-limit'
 import type { Backend, BackendResponse } from '../../backends/backend.js'
+import { withEntryIdExtensions } from '../../backends/entry-ids.js'
 import { isSubsetted, type StoredResource } from '../../mappings/fhir.js'
 import { recheckTargets, toUnverifiedReferences, type ScanProgress } from './audit.js'
 import type { AdoptionCriteria } from './adopt-criteria.js'
@@ -181,7 +182,8 @@ async function tag (
   // Without a version, a concurrent write of another client would be lost.
   if (!isId(meta.versionId)) return 'failed: the datastore gives its records no version'
   if (isSubsetted(record)) return 'failed: the datastore showed a part of it only'
-  const body = printJson({ ...record, meta: { ...meta, tag: [...tags, { system: tenant.system, code: tenant.id }] } })
+  const tagged = { ...record, meta: { ...meta, tag: [...tags, { system: tenant.system, code: tenant.id }] } }
+  const body = printJson(withEntryIdExtensions(tagged))
   const headers = { 'if-match': `W/"${meta.versionId}"`, prefer: 'return=representation' }
   try {
     return toOutcome(await send({ method: 'PUT', path: `${resourceType}/${id}`, headers, body }), record, tenant)

@@ -50,7 +50,7 @@ function unreadable (reason: string): Failure {
 export function parseOwnedLines (
   context: TenantContext, { type, isSelected }: TypeSearch, read: readonly string[]
 ): Line[] {
-  const texts = read.map(text => context.backend.relativize(text))
+  const texts = read.map(text => context.backend.normalize(text))
   const records = texts.map(parseLine)
   if (!records.every(record => isRecord(record, type))) throw unreadable('a line of an export is no record of its type')
   const own = new Set(filterOwnedRecords(context, type, records))

@@ -1,3 +1,4 @@
+import { hasDroppedId } from '../../backends/entry-ids.js'
 import { Failure, fieldIssue, type Issue } from '../../envelope/failures.js'
 import type { FhirElement, FhirResource } from '../../mappings/fhir.js'
 import { isElement } from '../../mappings/core/path.js'
@@ -11,7 +12,7 @@ const protocolTypes: ReadonlySet<unknown> = new Set([
  * Refuses a Bundle that a datastore would not store as it was sent. Other resources pass.
  * @throws {Failure} VALIDATION_ERROR with the paths
  */
-export function requireStorableBundle ({ resourceType, type, entry }: FhirResource): void {
+export function requireStorableBundle ({ resourceType, type, entry, signature }: FhirResource): void {
   if (resourceType !== 'Bundle') return
   const issues = protocolTypes.has(type)
     ? [
@@ -21,32 +22,29 @@ export function requireStorableBundle ({ resourceType, type, entry }: FhirResour
           'business-rule'
         )
       ]
-    : (Array.isArray(entry) ? entry : []).flatMap(checkEntryId)
+    : (Array.isArray(entry) ? entry : []).flatMap((each, at) => checkEntryId(each, at, signature !== undefined))
   if (issues.length > 0) throw new Failure('VALIDATION_ERROR', { issues })
 }
 
 /**
- * HAPI reads the id of an entry's resource out of the fullUrl. It drops an id with which a URN ends, and adds one where
- * another fullUrl has it: either changes what a signature of the document covers.
+ * HAPI reads the id of an entry's resource out of the fullUrl. It adds one where a fullUrl other than a URN has it, and
+ * drops one with which a URN ends. What it drops the gateway restores, but a signed document must not even be stored in
+ * another form.
  */
-function checkEntryId (entry: unknown, at: number): Issue[] {
+function checkEntryId (entry: unknown, at: number, isSigned: boolean): Issue[] {
   const { fullUrl, resource } = isElement(entry) ? entry : {} as FhirElement
   if (!isElement(resource) || typeof fullUrl !== 'string') return []
-  const message = describeIdAlteration(fullUrl, resource.id)
+  const message =
+    isSigned && hasDroppedId(entry)
+      ? droppedId
+      : resource.id === undefined && !hasNoId.test(fullUrl) ? addedId : undefined
   return message === undefined ? [] : [fieldIssue(`Bundle.entry[${at}].resource.id`, message, 'business-rule')]
 }
 
-/** @returns undefined where the datastore does not change the id */
-function describeIdAlteration (fullUrl: string, id: unknown): string | undefined {
-  if (id !== undefined) {
-    return fullUrl.startsWith('urn:') && fullUrl.endsWith(`:${String(id)}`)
-      ? 'leave out the id, which fullUrl has already: the datastore would drop it'
-      : undefined
-  }
-  return hasNoId.test(fullUrl)
-    ? undefined
-    : 'send an id here too, the one in fullUrl, or a fullUrl that begins with urn:uuid: the datastore would add one'
-}
+const droppedId =
+  'datastores drop an id with which the fullUrl ends, and a Bundle with a signature must be stored as it is; sign it without the ids of entries whose fullUrl is a URN'
+const addedId =
+  'send an id here too, the one in fullUrl, or a fullUrl that begins with urn:uuid: the datastore would add one'
 
 /** URNs, and URLs with one step at most after the host, or none after the last slash. */
 const hasNoId = /^urn:|:\/\/[^/]*\/[^/]*$|\/$/

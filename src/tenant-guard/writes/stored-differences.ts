@@ -1,3 +1,4 @@
+import { withoutEntryIdExtensions } from '../../backends/entry-ids.js'
 import { fieldIssue, maxIssues, type Issue } from '../../envelope/failures.js'
 import { ExactNumber, isNumber } from '../../json/json.js'
 import type { FhirElement, FhirResource, StoredResource } from '../../mappings/fhir.js'
@@ -63,7 +64,7 @@ export function findStoredDifferences (
   notation: Notation = {}
 ): readonly string[] {
   const walk: Walk = { ...notation, sent, steps: [], found: new Set() }
-  const { id: _, meta, ...content } = sent
+  const { id: _, meta, ...content } = sent.resourceType === 'Bundle' ? withoutEntryIdExtensions(sent) : sent
   const { id: __, meta: storedMeta, ...storedContent } = stored
   compareObjects(content, storedContent, walk)
   walk.steps.push('meta')

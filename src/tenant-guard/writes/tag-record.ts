@@ -1,3 +1,4 @@
+import { entryIdUrl, withEntryIdExtensions } from '../../backends/entry-ids.js'
 import { Failure } from '../../envelope/failures.js'
 import { ExactNumber, mapJson } from '../../json/json.js'
 import { createdUrl, getCreationTime, type FhirElement, type FhirResource, type Meta } from '../../mappings/fhir.js'
@@ -25,7 +26,7 @@ export function tagForTenant (resource: FhirResource, tenant: Tenant, before?: F
   const { faults, hasLongExtras } = checkStructure(tagged)
   const issues = faults.length === 0 || before === undefined ? faults : filterNewFaults(faults, { resource, before })
   if (issues.length > 0) throw new Failure('VALIDATION_ERROR', { issues })
-  return hasLongExtras ? padLists(tagged) : tagged
+  return withEntryIdExtensions(hasLongExtras ? padLists(tagged) : tagged)
 }
 
 function tagMeta (received: unknown, tenant: Tenant): Meta {
@@ -144,8 +145,10 @@ function withoutEmptied (meta: Meta, before: unknown): Meta | undefined {
 const serverExtension = /^\s*https?:\/\/(?:\w+\.)*(?:hapifhir\.io|smilecdr\.com)(?:[/:?#]|\s*$)/i
 
 function rejectServerExtension (url: unknown): void {
-  if (typeof url !== 'string' || !serverExtension.test(url)) return
-  const diagnostics = 'An extension here is the datastore\'s own; leave it out.'
+  if (typeof url !== 'string') return
+  if (url !== entryIdUrl && !serverExtension.test(url)) return
+  const owner = url === entryIdUrl ? 'gateway' : 'datastore'
+  const diagnostics = `An extension here is the ${owner}'s own; leave it out.`
   throw new Failure('VALIDATION_ERROR', {
     message: diagnostics,
     issues: [{ severity: 'error', code: 'business-rule', diagnostics }]
