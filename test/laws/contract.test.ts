@@ -48,7 +48,10 @@ const filterAliases: Readonly<Record<string, readonly string[]>> = { goals: ['st
 
 /** Fields that the copy has and the contract does not, and why. */
 const additions: ReadonlyArray<{ readonly path: string, readonly field: string, readonly reason: string }> = [
-  { path: 'claims', field: 'note', reason: 'clients send it, and R4 has a place for it in supportingInfo' }
+  { path: 'claims', field: 'note', reason: 'clients send it, and R4 has a place for it in supportingInfo' },
+  ...['practitioners', 'persons'].map(path => ({
+    path, field: 'fullName', reason: 'other systems store a name as one text, which patients show like this'
+  }))
 ]
 
 /** Where the copy differs from the contract: one change of one member of a field, and why. */

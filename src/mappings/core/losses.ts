@@ -33,9 +33,11 @@ export function listLostPaths (mapping: Mapping, before: FhirElement, after: Fhi
   const gone = [...old.keys()].filter(path => hasMore(old.get(path)!, now.get(path) ?? []))
   if (gone.length === 0) return []
   const shown = collectValues(mapping.toFhir(mapping.toSimple(before)))
+  // A text that parts are rendered to goes with a change of them; one without parts is all that was stored.
+  const hasParts = (path: string): boolean => [...shown.keys()].some(other => toParent(other) === toParent(path))
   const rendered = new Set(
     Object.values(mapping.fields)
-      .filter(({ options }) => options.readOnly === true)
+      .filter(({ options, path }) => options.readOnly === true && hasParts(path))
       .map(({ path }) => path)
   )
   // A value that another one takes the place of was shown, even if in another form: 2 h as 120 min.
@@ -49,6 +51,8 @@ export function listLostPaths (mapping: Mapping, before: FhirElement, after: Fhi
   const present = [...[...now.keys()].filter(path => !lost.includes(path)), ...shown.keys()]
   return [...new Set(lost.map(path => toTopmostLostPath(path, present)))]
 }
+
+const toParent = (path: string): string => path.split('.').slice(0, -1).join('.')
 
 /** Whether some values hold one more often than others do. */
 function hasMore (values: readonly string[], others: readonly string[]): boolean {

@@ -1,6 +1,6 @@
 /**
- * Content of a record that no field shows and that may change the meaning of the shown content: the reader gets a
- * warning of it.
+ * Content of a record that no field shows and that a reader needs: what may change the meaning of the shown content,
+ * and the name of a person of whom no name is shown. The reader gets a warning of it.
  */
 import { maxIssues, fieldIssue, type Issue } from '../../envelope/failures.js'
 import type { FhirElement } from '../fhir.js'
@@ -10,7 +10,8 @@ import { getAt, isElement, itemsAt } from './path.js'
  * A warning for each part of a record that may change what its fields say, and that no field shows: modifier extensions
  * and implicit rules, for which R4 requires every reader to look
  * (http://hl7.org/fhir/R4/extensibility.html#modifierExtension), and what belongs to a part that is shown alone, such
- * as the second of two dosages. Contained resources are not shown either.
+ * as the second of two dosages; and for the name of a contact that is stored as one text. Contained resources are not
+ * shown either.
  * @param where the record in the response; absent for the only one
  */
 export function listMeaningWarnings (record: FhirElement, where = String(record.resourceType)): Issue[] {
@@ -19,15 +20,18 @@ export function listMeaningWarnings (record: FhirElement, where = String(record.
     ...listHiddenAddresses(record),
     ...listHiddenDosageParts(record)
   ]
-  return paths.slice(0, maxIssues).map(path => ({
-    ...fieldIssue(
-      `${where}.${path}`,
-      'is not shown here and may change what the record says, even to the opposite; read it in raw FHIR before you rely on it',
-      'informational'
-    ),
+  return [
+    ...paths.map(path => [path, changesMeaning] as const),
+    ...listHiddenNames(record).map(path => [path, isOnlyName] as const)
+  ].slice(0, maxIssues).map(([path, message]) => ({
+    ...fieldIssue(`${where}.${path}`, message, 'informational'),
     severity: 'warning'
   }))
 }
+
+const changesMeaning =
+  'is not shown here and may change what the record says, even to the opposite; read it in raw FHIR before you rely on it'
+const isOnlyName = 'is the only form in which the name is stored, and is not shown here; read it in raw FHIR'
 
 const modifierNames = ['modifierExtension', 'implicitRules']
 
@@ -36,7 +40,11 @@ const dosageNames: Readonly<Record<string, string>> = {
 }
 
 /** Without one of these the text of a record has nothing to be warned of. */
-const hint = new RegExp(`"(?:${[...modifierNames, 'old', ...Object.values(dosageNames)].join('|')})"`)
+const hint = new RegExp([
+  `"(?:${[...modifierNames, 'old', ...Object.values(dosageNames)].join('|')})"`,
+  // One name, of a contact, that does not begin with its parts.
+  '"name"\\s*:\\s*\\{\\s*(?:"use"\\s*:\\s*"[^"]*"\\s*,\\s*)?"(?!use"|family"|given")'
+].join('|'))
 
 /**
  * Whether JSON of records may have something to be warned of; most has nothing and need not be parsed. One expression
@@ -61,6 +69,15 @@ function listModifiers (value: unknown): readonly string[] {
     }
   }
   return found
+}
+
+/** The fields of a contact show the parts of its name only. */
+function listHiddenNames (record: FhirElement): readonly string[] {
+  return itemsAt(record, 'contact').flatMap((contact, index) => {
+    const name = isElement(contact) ? contact.name : undefined
+    const isTextAlone = isElement(name) && typeof name.text === 'string' && !('family' in name) && !('given' in name)
+    return isTextAlone ? [`contact[${index}].name.text`] : []
+  })
 }
 
 /** The first address is shown alone: where it is out of use, by its modifier `use`, one that is in use is not. */
