@@ -87,8 +87,8 @@ async function testIdsOfUrns (t: Test, fhir: Fhir): Promise<void> {
   const document = buildDocument()
   const [composition, patient, observation] = document.entry
   const withId = (entry: any) => ({ ...entry, resource: { ...entry.resource, id: entry.fullUrl.slice('urn:uuid:'.length) } })
-  const kept = { url: 'http://example.org/reviewed', valueBoolean: true }
-  const sent = { ...document, entry: [withId(composition), patient, { extension: [kept], ...withId(observation) }] }
+  const reviewed = { url: 'http://example.org/reviewed', valueBoolean: true }
+  const sent = { ...document, entry: [withId(composition), patient, { extension: [reviewed], ...withId(observation) }] }
   const assertSame = (found: any, message: string): void => {
     // The order of members has no meaning, and a datastore decides it.
     t.strictSame(found?.entry, sent.entry, message)
