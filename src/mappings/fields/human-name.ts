@@ -69,13 +69,16 @@ const readFullName = (holder: FhirElement): string | undefined => {
 export function fullName<const O extends ElementOptions = object> (
   options?: O
 ): Element<string, O & { readOnly: true }> {
-  const shown = { ...options, readOnly: true } as unknown as O & { readOnly: true }
   return {
-    ...text('name.text', shown),
+    ...text('name.text', { ...options, readOnly: true } as unknown as O & { readOnly: true }),
     read: withPrinter(readFullName, printFullName),
     write: holder => holder
   }
 }
+
+/** The whole name as another system stored it in one text: `name.text`; nothing where it is stored in parts alone. */
+export const storedFullName = (options?: ElementOptions): Element<string, ElementOptions & { readOnly: true }> =>
+  ({ ...namePart(text('text', { ...options, readOnly: true as const })), write: holder => holder })
 
 function namePart<T, O extends ElementOptions> (part: Element<T, O>): Element<T, O> {
   const print = getPrinter(part.read)
@@ -205,8 +208,7 @@ function listTextsFrom (nodes: JsonNodes, list: JsonNode, from: JsonNode): JsonN
   return texts
 }
 
-const quotationMark = Uint8Array.of(0x22)
-const spaceBetween = Uint8Array.of(0x20)
+const [quotationMark, spaceBetween] = [Uint8Array.of(0x22), Uint8Array.of(0x20)]
 
 /** Writes texts as one, with a space between them; nothing if there are none. */
 function printWords (nodes: JsonNodes, texts: readonly JsonNode[], prefix: Uint8Array): boolean {

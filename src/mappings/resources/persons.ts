@@ -2,7 +2,7 @@ import { code } from '../datatypes/code.js'
 import { address, attachment } from '../datatypes/complex.js'
 import { boolean, date } from '../datatypes/primitives.js'
 import { reference } from '../datatypes/reference.js'
-import { firstName, fullName, lastName, nameRules } from '../fields/human-name.js'
+import { firstName, lastName, nameRules, storedFullName } from '../fields/human-name.js'
 import { identifiers } from '../fields/identifiers.js'
 import { emailAddress, phone } from '../fields/telecom.js'
 import { byWords, noParameter } from '../core/filter.js'
@@ -19,7 +19,7 @@ export const persons = mapping('Person', {
     identifiers: identifiers(),
     firstName: firstName({ max: 100, about: 'Required where there is no lastName.' }),
     lastName: lastName({ max: 100, about: 'Required where there is no firstName.' }),
-    fullName: fullName({ about: 'The whole name as one text.' }),
+    fullName: storedFullName({ about: 'The whole name as one text, where it was stored so.' }),
     phone: phone('telecom', { max: 20, filter: 'phone' }),
     email: emailAddress('telecom', { max: 200, filter: 'email' }),
     gender: code(administrativeGender)('gender'),

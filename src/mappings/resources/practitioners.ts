@@ -2,7 +2,7 @@ import { address, attachment, identifier, period } from '../datatypes/complex.js
 import { code } from '../datatypes/code.js'
 import { concept } from '../datatypes/concept.js'
 import { boolean, date } from '../datatypes/primitives.js'
-import { firstName, fullName, lastName, nameRules, namePrefixes, nameSuffixes } from '../fields/human-name.js'
+import { firstName, lastName, nameRules, namePrefixes, nameSuffixes, storedFullName } from '../fields/human-name.js'
 import { identifiers, npi, npiCheckDigit, npiSystem } from '../fields/identifiers.js'
 import { fromFirstItem } from '../fields/list-items.js'
 import { orText } from '../fields/other-forms.js'
@@ -25,7 +25,7 @@ export const practitioners = mapping('Practitioner', {
     lastName: lastName({ filter: 'family', example: 'Hopper', about: 'Required where there is no firstName.' }),
     prefix: namePrefixes(),
     suffix: nameSuffixes(),
-    fullName: fullName({ about: 'The whole name as one text.' }),
+    fullName: storedFullName({ about: 'The whole name as one text, where it was stored so.' }),
     npi: npi({
       filter: 'identifier',
       about: 'US National Provider Identifier, ten digits; a wrong check digit is a warning.'
