@@ -40,8 +40,9 @@ const dosageNames: Readonly<Record<string, string>> = {
 }
 
 /** Without one of these the text of a record has nothing to be warned of. */
+const hintNames = new Set([...modifierNames, 'old', ...Object.values(dosageNames)])
 const hint = new RegExp([
-  `"(?:${[...modifierNames, 'old', ...Object.values(dosageNames)].join('|')})"`,
+  `"(?:${[...hintNames].join('|')})"`,
   // One name, of a contact, that does not begin with its parts.
   '"name"\\s*:\\s*\\{\\s*(?:"use"\\s*:\\s*"[^"]*"\\s*,\\s*)?"(?!use"|family"|given")'
 ].join('|'))
