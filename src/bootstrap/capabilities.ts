@@ -1,8 +1,8 @@
-import { setTimeout as pause } from 'node:timers/promises'
 import type { FastifyBaseLogger } from 'fastify'
 import type { Backend } from '../backends/backend.js'
 import { diagnose } from '../backends/diagnose.js'
 import { BackgroundTask } from '../time/background-task.js'
+import { untilAborted, withTimeout } from '../time/with-timeout.js'
 import {
   getCapabilities, hasSearchParameter, offersAll, type Capabilities, type Offered
 } from '../tenant-guard/capabilities.js'
@@ -18,7 +18,7 @@ export function logCapabilities (backends: readonly Backend[], log: FastifyBaseL
   const loops = backends.map(backend => {
     let summary = ''
     return new BackgroundTask(async stopping => {
-      const capabilities = await raceWithAbort(requestCapabilities(backend), stopping)
+      const capabilities = await untilAborted(requestCapabilities(backend), stopping)
       if (capabilities === undefined) return retryMs
       if (capabilities instanceof Unusable) {
         if (capabilities.reason !== summary) logUnusable(backend.name, capabilities, log)
@@ -49,16 +49,6 @@ async function requestCapabilities (backend: Backend): Promise<Capabilities | Un
 
 function logUnusable (datastore: string, { reason, remedy }: Unusable, log: FastifyBaseLogger): void {
   log.warn({ datastore, reason, remedy }, 'a datastore cannot be used; clinigate doctor tests it')
-}
-
-/** The result of the work, or undefined as soon as `leaving` aborts. */
-function raceWithAbort<T> (work: Promise<T>, leaving: AbortSignal): Promise<T | undefined> {
-  return new Promise(resolve => {
-    const leave = (): void => resolve(undefined)
-    leaving.addEventListener('abort', leave)
-    // The signal is that of all turns.
-    work.then(resolve).finally(() => leaving.removeEventListener('abort', leave))
-  })
 }
 
 function logChange (
@@ -100,11 +90,7 @@ export function cacheCommonCapabilities (backends: readonly Backend[], now: () =
 }
 
 async function fetchCapabilities (backend: Backend): Promise<Capabilities | undefined> {
-  const over = new AbortController()
-  const timeout = pause(timeoutMs, undefined, { signal: over.signal }).catch(() => undefined)
-  const capabilities = await Promise.race([getCapabilities(backend).catch(() => undefined), timeout])
-  over.abort()
-  return capabilities
+  return await withTimeout(getCapabilities(backend).catch(() => undefined), timeoutMs, undefined)
 }
 
 function intersectCapabilities (known: StatedCapabilities): Offered {

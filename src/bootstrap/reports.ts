@@ -69,16 +69,20 @@ export function openReports (
 
 /**
  * The last statuses of the checks. Only the first call waits for them: the report that a revocation has taken effect
- * must not wait for a slow datastore.
+ * must not wait for a slow datastore. They run one at a time, so that none replaces a newer result.
+ * @param checks must not throw
  */
-function createStatusCache (checks: Checks): () => Promise<GatewayReport['checks']> {
-  let latest: Promise<GatewayReport['checks']> | undefined
-  return () => {
-    const requested = runHealthChecks(checks).then(results =>
-      Object.fromEntries(Object.entries(results).map(([name, { status }]) => [name, status]))
-    )
-    const known = latest ?? requested
-    requested.then(() => { latest = requested })
-    return known
+export function createStatusCache (checks: Checks): () => Promise<GatewayReport['checks']> {
+  let latest: GatewayReport['checks'] | undefined
+  let running: Promise<GatewayReport['checks']> | undefined
+  const run = async (): Promise<GatewayReport['checks']> => {
+    const results = await runHealthChecks(checks)
+    running = undefined
+    latest = Object.fromEntries(Object.entries(results).map(([name, { status }]) => [name, status]))
+    return latest
+  }
+  return async () => {
+    running ??= run()
+    return latest ?? await running
   }
 }
