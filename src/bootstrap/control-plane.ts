@@ -13,7 +13,7 @@ import { management } from '../control-plane/admin-api/routes.js'
 import { BackgroundTask } from '../time/background-task.js'
 import type { Disposables, ServiceParts } from './parts.js'
 import { getGatewayName, getOwnUrl } from './own-config.js'
-import { toLinkedStore, openDatabase } from './control-store.js'
+import { getReceiverRules, toLinkedStore, openDatabase } from './control-store.js'
 import { WebhookDeliverer } from '../events/webhooks/deliverer.js'
 import type { Metrics } from '../observability/metrics/measurements.js'
 
@@ -123,19 +123,20 @@ interface WebhookParts {
 
 /** Starts delivering the events of webhooks. @returns whether they can be read, for `/health` */
 function openWebhooks (
-  { webhooks: { privateNetworks }, events: { days } }: Config,
+  config: Config,
   { store: { webhooks, webhookQueue: queue }, version, now, log, metrics }: WebhookParts,
   closers: Disposables
 ): () => Check {
   const deliverer = closers.add(new WebhookDeliverer({
     queue,
-    rules: { privateNetworks },
+    rules: getReceiverRules(config),
     version,
     now,
     log,
     ...metrics && { onAttempt: metrics.webhookAttempted }
   }))
   metrics?.watch({ oldestEventSeconds: async () => toAgeSeconds(await queue.findOldestEventTime(), now()) })
+  const { days } = config.events
   const sweeping = new BackgroundTask(async () => {
     await webhooks.deleteBefore(new Date(now().getTime() - days * dayMs)).catch((error: unknown) => {
       log.warn({ err: error }, 'old deliveries of webhooks could not be deleted')

@@ -5,6 +5,7 @@ import { toKnownPlans } from '../control-plane/store/organizations.js'
 import { openControlStore, type ControlStore } from '../control-plane/store/store.js'
 import type { LinkedStore } from '../control-plane/sync/link.js'
 import { createInProcessChangeFeed } from '../control-plane/sync/local.js'
+import type { AddressRules } from '../net/checked-connection.js'
 import type { Disposables, ServiceParts } from './parts.js'
 import { openDataFile } from './startup-errors.js'
 
@@ -17,9 +18,21 @@ export async function openDatabase (
   const url = readControlDatabaseUrl(config, environment)
   return closers.add(
     await openDataFile(join(config.dataDirectory, 'control.db'), file =>
-      openControlStore({ file, url, ...toKnownPlans(config.plans), now, webhookKey: ensureWebhookKey(config) })
+      openControlStore({
+        file,
+        url,
+        ...toKnownPlans(config.plans),
+        now,
+        webhookKey: ensureWebhookKey(config),
+        receiverRules: getReceiverRules(config)
+      })
     )
   )
+}
+
+/** Which addresses webhooks and subscriptions may have, and reach. */
+export function getReceiverRules ({ webhooks: { privateNetworks } }: Config): AddressRules {
+  return { privateNetworks }
 }
 
 /** The part of a control database that gateways use. */

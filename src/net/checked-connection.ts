@@ -62,11 +62,24 @@ export function createCheckedConnector (rules: AddressRules, timeoutMs: number):
   } as buildConnector.BuildOptions)
   return (options, callback) => {
     // Node does not look up a host that is an address already.
-    const host = options.hostname.replace(/^\[(.*)\]$/, '$1')
-    if (isIP(host) !== 0 && !isAllowed(host, rules)) return callback(new AddressRefused(), null)
+    if (!isAllowedHost(options.hostname, rules)) return callback(new AddressRefused(), null)
     return connect(options, callback)
   }
 }
+
+/**
+ * Whether connections to the host name of a URL may be allowed: not if it is an address that the rules do not allow, or
+ * names this machine. The addresses of other names are known only when a connection resolves them.
+ */
+export function isAllowedHost (hostname: string, rules: AddressRules): boolean {
+  const host = hostname.replace(/^\[(.*)\]$/, '$1')
+  if (isIP(host) !== 0) return isAllowed(host, rules)
+  return !localName.test(host) || loopbackAddresses.some(address => isAllowed(address, rules))
+}
+
+/** The names of this machine in every resolver (RFC 6761). */
+const localName = /(?:^|\.)localhost\.?$/i
+const loopbackAddresses = ['127.0.0.1', '::1']
 
 /** The addresses of a host, all of them allowed. */
 async function resolveAllowed (host: string, rules: AddressRules): Promise<readonly string[]> {

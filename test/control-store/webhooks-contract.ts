@@ -6,17 +6,20 @@ import type { Attempt, ClaimedWebhook, DueEvent } from '../../src/events/webhook
 import { maxAttempts, maxPauseMs } from '../../src/events/webhooks/retry-schedule.js'
 import { maxWebhooks, type WebhookOwner } from '../../src/events/webhooks/webhook.js'
 import { createSecretSealer } from '../../src/control-plane/store/webhook-secrets.js'
+import type { AddressRules } from '../../src/net/checked-connection.js'
 import type { MakeDatabase } from './databases.js'
 
 const leaseMs = 60_000
 const hourMs = 3_600_000
 
 /** A store with two organizations, a clock that the test sets, and a function that appends events. */
-export async function openWebhookStore (t: Test, makeDatabase: MakeDatabase) {
+export async function openWebhookStore (t: Test, makeDatabase: MakeDatabase, receiverRules: AddressRules = {}) {
   const where = await makeDatabase(t)
   const clock = { ms: Date.parse('2030-01-01T00:00:00Z') }
   const open = async (webhookKey = Buffer.alloc(32, 1)) => {
-    const store = await openControlStore({ ...where, plans: ['pro'], now: () => new Date(clock.ms), webhookKey })
+    const store = await openControlStore({
+      ...where, plans: ['pro'], now: () => new Date(clock.ms), webhookKey, receiverRules
+    })
     t.teardown(() => store.close())
     return store
   }

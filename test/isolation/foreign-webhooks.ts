@@ -66,7 +66,7 @@ async function probeCursors (
   }
 ): Promise<void> {
   const own = (await client.send('POST', 'webhooks', { url: 'https://files.example.org/a', enabled: false })).data.id
-  const foreign = (await other.send('POST', 'webhooks', { url: 'https://127.0.0.1/', enabled: false })).data.id
+  const foreign = (await other.send('POST', 'webhooks', { url: 'https://receiver.invalid/', enabled: false })).data.id
   const scope = { tenantId: other.tenantId, mode: 'test' } as const
   for (let at = 1; at <= 2; at++) {
     await other.send('POST', `webhooks/${foreign}/test`, {})

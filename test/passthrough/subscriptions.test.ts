@@ -8,9 +8,10 @@ const guide = 'http://hl7.org/fhir/uv/subscriptions-backport/StructureDefinition
 
 /** Nothing listens there, so the handshake fails. */
 const endpoint = 'https://127.0.0.1:1/hook'
+const webhooks = { privateNetworks: ['127.0.0.1/32'] }
 
 t.test('/v1/fhir/Subscription', { timeout: 120_000 }, async t => {
-  const gateway = await startGateway(t, { plans: unlimitedPlans, config: { events: { enabled: true } } })
+  const gateway = await startGateway(t, { plans: unlimitedPlans, config: { webhooks, events: { enabled: true } } })
   const fhirBase = /(.*)\/SubscriptionTopic\/Patient$/.exec(JSON.stringify((await fetchStatement()).rest[0].resource)
     .match(/"valueCanonical":"([^"]*\/Patient)"/)![1]!)![1]!
 

@@ -34,7 +34,8 @@ t.test('however often the control plane is killed, each event is delivered, alwa
   t.teardown(() => { server.closeAllConnections(); server.close() })
   const data = createTemporaryDirectory(t)
   const config = join(data, 'config.json')
-  writeFileSync(config, JSON.stringify({ webhooks: { privateNetworks: ['127.0.0.0/8', '::1/128'] } }))
+  const privateNetworks = ['127.0.0.0/8', '::1/128']
+  writeFileSync(config, JSON.stringify({ webhooks: { privateNetworks } }))
   let control = await startProcess(t, {
     CLINIGATE_ROLE: 'control',
     CLINIGATE_DATA: data,
@@ -45,7 +46,8 @@ t.test('however often the control plane is killed, each event is delivered, alwa
     file: join(data, 'control.db'),
     plans: ['pro'],
     now: () => new Date(),
-    webhookKey: Buffer.from(readFileSync(join(data, 'webhooks.secret'), 'utf8'), 'base64')
+    webhookKey: Buffer.from(readFileSync(join(data, 'webhooks.secret'), 'utf8'), 'base64'),
+    receiverRules: { privateNetworks }
   })
   t.teardown(() => store.close())
   const { tenantId } = await store.organizations.create({ name: 'a', plan: 'pro' }, 'test')

@@ -51,11 +51,14 @@ export async function startReceiver (t: Test, handle: Handle = (_, response) => 
 /** Rules that resolve the name of the receivers to this machine. */
 export const trial = { ca: receiverCa, loopback: true, resolve: async (): Promise<readonly string[]> => ['127.0.0.1'] }
 
+/** Rules by which a webhook may have any address, for tests of what its delivery refuses. */
+const allNetworks = { privateNetworks: ['0.0.0.0/0', '::/0'] }
+
 /** A control store, and a deliverer over it. The clock is that of the machine unless the test sets it. */
 export async function startDelivery (
   t: Test, rules: AddressRules = { trial }, makeDatabase: MakeDatabase = makeFileDatabase
 ) {
-  const scene = await openWebhookStore(t, makeDatabase)
+  const scene = await openWebhookStore(t, makeDatabase, allNetworks)
   scene.clock.ms = Date.now()
   const { store, owner } = scene
   const begin = (options: Partial<ConstructorParameters<typeof WebhookDeliverer>[0]> = {}) => new WebhookDeliverer({

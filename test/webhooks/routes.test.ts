@@ -2,11 +2,15 @@ import t from 'tap'
 import { createGatewayClient, unlimitedPlans } from '../harness/client.js'
 import { startGateway } from '../harness/gateway.js'
 import { waitUntil } from '../harness/until.js'
+import { ControlService } from '../../src/control-plane/store/control-service.js'
 
 const url = 'https://files.example.org/hook'
+/** Nothing listens there. */
+const closedUrl = 'https://127.0.0.1:1/'
+const webhooks = { privateNetworks: ['127.0.0.1/32'] }
 
 t.test('/v1/webhooks', async t => {
-  const gateway = await startGateway(t, { plans: unlimitedPlans })
+  const gateway = await startGateway(t, { plans: unlimitedPlans, config: { webhooks } })
   const send = async () => (await createGatewayClient(gateway)).send
 
   // A webhook was silently created, and got nothing. /v1/events responded to check the path.
@@ -41,14 +45,14 @@ t.test('/v1/webhooks', async t => {
 
   await t.test('a test event is sent soon, and the list of deliveries has its result', async t => {
     const sendRequest = await send()
-    const { id } = (await sendRequest('POST', 'webhooks', { url: 'https://127.0.0.1:1/' })).data
+    const { id } = (await sendRequest('POST', 'webhooks', { url: closedUrl })).data
     const tested = await sendRequest('POST', `webhooks/${id}/test`, {})
     t.equal(tested.status, 202)
     await waitUntil(async () => (await sendRequest('GET', `webhooks/${id}/deliveries`)).data.data.length === 1)
     const { data } = await sendRequest('GET', `webhooks/${id}/deliveries`)
     t.match(data, {
       data: [{
-        eventId: tested.data.eventId, eventType: 'webhook.test', outcome: 'failed', error: 'the host has no public address'
+        eventId: tested.data.eventId, eventType: 'webhook.test', outcome: 'failed', error: 'the receiver refused the connection'
       }],
       hasMore: false
     })
@@ -93,6 +97,26 @@ t.test('/v1/webhooks', async t => {
     }
   })
 
+  // It was created, and each of its deliveries was refused.
+  await t.test('a webhook with an address that no delivery reaches is refused, with the setting that allows it', async t => {
+    const sendRequest = await send()
+    const { id } = (await sendRequest('POST', 'webhooks', { url })).data
+    const hosts = [
+      '10.0.0.1', '169.254.169.254', '192.168.1.1', '127.0.0.2', '0.0.0.0', '100.64.0.1', '[::1]', '[::]', '[fe80::1]',
+      '[fd00::1]', '[::ffff:10.0.0.1]', '[::ffff:7f00:2]', '[64:ff9b::10.0.0.1]', '167772161', '0xa000001', '012.0.0.1',
+      '0x0a.1', '10.0.0.1.'
+    ]
+    for (const host of hosts) {
+      for (const [method, path] of [['POST', 'webhooks'], ['PATCH', `webhooks/${id}`]] as const) {
+        const response = await sendRequest(method, path, { url: `https://${host}/` })
+        t.match(response, { status: 422, text: /url: expected a public address.*webhooks\.privateNetworks/ }, `${method} ${host}`)
+      }
+    }
+    for (const host of ['127.0.0.1', '2130706433', '[::ffff:127.0.0.1]', 'localhost', '93.184.216.34', '[2600::1]']) {
+      t.equal((await sendRequest('POST', 'webhooks', { url: `https://${host}/` })).status, 201, `${host} is public or listed`)
+    }
+  })
+
   await t.test('only a key with the scope webhooks, or with all, manages webhooks', async t => {
     for (const [scopes, status] of [[['read', 'write'], 403], [['webhooks'], 200], [['*'], 200]] as const) {
       const { secret } = await gateway.createKey({ scopes })
@@ -116,10 +140,10 @@ t.test('/v1/webhooks', async t => {
 })
 
 t.test('each change that a client made is sent to the webhooks of its organization and mode alone', async t => {
-  const gateway = await startGateway(t, { plans: unlimitedPlans, config: { events: { enabled: true } } })
+  const gateway = await startGateway(t, { plans: unlimitedPlans, config: { webhooks, events: { enabled: true } } })
   const [client, other] = [await createGatewayClient(gateway), await createGatewayClient(gateway)]
-  // Its address is rejected, which is an attempt too.
-  const draft = { url: 'https://127.0.0.1/', types: ['patients.*'] }
+  // A failure is an attempt too.
+  const draft = { url: closedUrl, types: ['patients.*'] }
   const { id } = (await client.send('POST', 'webhooks', draft)).data
   const { id: foreign } = (await other.send('POST', 'webhooks', draft)).data
   const created = await client.send('POST', 'patients', { firstName: 'Ada', lastName: 'Byron' })
@@ -136,4 +160,18 @@ t.test('each change that a client made is sent to the webhooks of its organizati
     ['patients.created', 'patients.deleted', 'patients.updated']
   )
   t.strictSame((await other.send('GET', `webhooks/${foreign}/deliveries`)).data, { data: [], hasMore: false })
+})
+
+t.test('without private networks, names of this machine are refused for webhooks, in the API and the dashboard, and for subscriptions', async t => {
+  const gateway = await startGateway(t, { plans: unlimitedPlans, config: { events: { enabled: true } } })
+  const { send, tenantId } = await createGatewayClient(gateway)
+  const owner = { tenantId, mode: 'test', by: 'test' } as const
+  for (const host of ['localhost', 'LocalHost.', 'hooks.localhost', '127.1']) {
+    t.equal((await send('POST', 'webhooks', { url: `https://${host}/` })).status, 422, host)
+    const draft = { type: 'Patient', status: 'requested', endpoint: `https://${host}/`, headers: [] } as never
+    await t.rejects(gateway.control.subscriptions.create(draft, owner), { message: /^channel\.endpoint: expected a public address/ })
+    const service = new ControlService(gateway.control, { role: 'operator', name: 'test' })
+    await t.rejects(service.createWebhook({ ...owner, url: `https://${host}/` }), { message: /^url: expected a public address/ })
+  }
+  t.equal((await send('POST', 'webhooks', { url: 'https://localhost.example.org/' })).status, 201)
 })

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import type { EventEmitter } from 'node:events'
 import type { Kysely, Transaction } from 'kysely'
 import { base32, randomString } from '../../keys/random-text.js'
+import type { AddressRules } from '../../net/checked-connection.js'
 import { ControlError } from './control-error.js'
 import type { Tables } from './tables.js'
 
@@ -11,6 +12,8 @@ export interface ControlContext {
   readonly now: () => Date
   /** Creates unguessable ids of `a-z`, `0-9` and `-`. */
   readonly newId: NewId
+  /** Which hosts webhooks and subscriptions may have, as the delivery allows them. */
+  readonly receiverRules: AddressRules
   /** Events within this process: a webhook or subscription was created. */
   readonly emitter: EventEmitter<{ readonly receiverCreated: [] }>
 }

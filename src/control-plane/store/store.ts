@@ -1,6 +1,7 @@
 import { EventEmitter } from 'node:events'
 import type { Kysely } from 'kysely'
 import type { Batch, Position } from '../../keys/change-feed.js'
+import type { AddressRules } from '../../net/checked-connection.js'
 import { createRandomId, type ControlContext, type NewId } from './context.js'
 import type { ChangeSubscription } from './change-notifier.js'
 import { openDatabase, type ControlDatabase, type DatabaseLocation } from './database.js'
@@ -28,6 +29,8 @@ interface ControlStoreOptions extends DatabaseLocation, KnownPlans {
   readonly newId?: NewId
   /** 32 bytes that encrypt the secrets of webhooks. If absent: webhooks can't be created or delivered. */
   readonly webhookKey?: Uint8Array
+  /** Which hosts webhooks and subscriptions may have. If absent: public ones. */
+  readonly receiverRules?: AddressRules
 }
 
 /** Opens the control database. Several processes may have it open at the same time. */
@@ -60,12 +63,12 @@ export class ControlStore {
   /** Use {@link openControlStore}. */
   constructor (
     database: ControlDatabase,
-    { plans, plansWithoutOverage, now, newId = createRandomId, webhookKey }: ControlStoreOptions
+    { plans, plansWithoutOverage, now, newId = createRandomId, webhookKey, receiverRules = {} }: ControlStoreOptions
   ) {
     const { db } = database
     this.#database = database
     this.#db = db
-    const context: ControlContext = { db, now, newId, emitter: new EventEmitter() }
+    const context: ControlContext = { db, now, newId, receiverRules, emitter: new EventEmitter() }
     this.organizations = new OrganizationStore(context, { plans, plansWithoutOverage })
     this.keys = new KeyStore(context)
     this.members = new MemberStore(context)

@@ -76,7 +76,8 @@ export class SubscriptionStore implements Subscriptions {
         )
       }
       const known = this.#decryptHeaders(before)
-      const headers = mergeHeaders(draft.headers, isSameOrigin(draft.endpoint, before.url) ? known : undefined)
+      const keepsOrigin = isSameOrigin(this.#parseEndpoint(draft), before.url)
+      const headers = mergeHeaders(draft.headers, keepsOrigin ? known : undefined)
       const columns = this.#toColumns(draft, { id, headers, version: stored + 1 })
       const staysActive = draft.status === 'active' && toStatus(before) === 'active' && before.url === columns.url &&
         JSON.stringify(known) === JSON.stringify(headers)
@@ -105,11 +106,15 @@ export class SubscriptionStore implements Subscriptions {
     { id, headers, version }: { readonly id: string, readonly headers: readonly string[], readonly version: number }
   ): Pick<WebhookRow, 'url' | 'secret' | 'settings' | 'endsAt'> {
     return {
-      url: parseUrl(draft.endpoint, 'channel.endpoint'),
+      url: this.#parseEndpoint(draft),
       secret: this.#sealer.seal(JSON.stringify(headers), id),
       settings: formatSettings(draft, { version, lastUpdated: this.#rows.getIsoTime() }),
       endsAt: draft.end === undefined ? null : this.#parseEnd(draft.end)
     }
+  }
+
+  #parseEndpoint ({ endpoint }: SubscriptionDraft): string {
+    return parseUrl(endpoint, this.#context.receiverRules, 'channel.endpoint')
   }
 
   #parseEnd (end: string): string {
@@ -157,5 +162,4 @@ export class SubscriptionStore implements Subscriptions {
 }
 
 /** Hidden values stay with the receiver that they were meant for: an update elsewhere would hand them over. */
-const isSameOrigin = (endpoint: string, stored: string): boolean =>
-  new URL(parseUrl(endpoint, 'channel.endpoint')).origin === new URL(stored).origin
+const isSameOrigin = (endpoint: string, stored: string): boolean => new URL(endpoint).origin === new URL(stored).origin

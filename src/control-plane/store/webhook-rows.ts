@@ -3,6 +3,7 @@ import { findUnknownType } from '../../events/to-events.js'
 import type { Attempt } from '../../events/webhooks/delivery-queue.js'
 import { maxTypes, type Delivery, type Webhook, type WebhookDraft } from '../../events/webhooks/webhook.js'
 import { base32, randomString } from '../../keys/random-text.js'
+import { isAllowedHost, type AddressRules } from '../../net/checked-connection.js'
 import { omitNulls } from './entity-schema.js'
 import { parseName } from './validate-name.js'
 import { ControlError } from './control-error.js'
@@ -57,9 +58,11 @@ export function toDeliveryRow (
 }
 
 /** The columns that a draft or change sets. @throws {ControlError} invalid */
-export function toWebhookColumns ({ url, types, description, enabled }: Partial<WebhookDraft>): Partial<OwnColumns> {
+export function toWebhookColumns (
+  { url, types, description, enabled }: Partial<WebhookDraft>, rules: AddressRules
+): Partial<OwnColumns> {
   return {
-    ...url !== undefined && { url: parseUrl(url) },
+    ...url !== undefined && { url: parseUrl(url, rules) },
     ...types !== undefined && { types: parseTypes(types) },
     ...description !== undefined && { description: description.trim() === '' ? null : parseName(description) },
     ...enabled !== undefined && { enabled: enabled ? 1 : 0 }
@@ -67,13 +70,16 @@ export function toWebhookColumns ({ url, types, description, enabled }: Partial<
 }
 
 /** @throws {ControlError} invalid, with the name of the field, for a URL that nothing may be sent to */
-export function parseUrl (text: string, field = 'url'): string {
+export function parseUrl (text: string, rules: AddressRules, field = 'url'): string {
   const invalidUrl = (message: string) => new ControlError('invalid', `${field}: ${message}`, field)
   if (text.length > 2_048 || !URL.canParse(text)) throw invalidUrl('expected a valid URL of at most 2048 characters')
   const url = new URL(text)
   if (url.protocol !== 'https:') throw invalidUrl('expected a URL that begins with https://')
   if (url.username !== '' || url.password !== '') throw invalidUrl('expected a URL without user name and password')
   if (url.hash !== '') throw invalidUrl('expected a URL without a fragment')
+  if (!isAllowedHost(url.hostname, rules)) {
+    throw invalidUrl('expected a public address; others must be listed in the setting webhooks.privateNetworks')
+  }
   return url.href
 }
 

@@ -36,7 +36,7 @@ export class WebhookStore implements Webhooks {
   /** Events from now on are sent. */
   async create (draft: WebhookDraft, owner: WebhookOwner): Promise<NewWebhook> {
     const { url, types = ['*'], description = '', enabled = true } = draft
-    const columns = toWebhookColumns({ url, types, description, enabled }) as Required<
+    const columns = toWebhookColumns({ url, types, description, enabled }, this.#context.receiverRules) as Required<
       ReturnType<typeof toWebhookColumns>
     >
     const secret = generateWebhookSecret()
@@ -67,7 +67,7 @@ export class WebhookStore implements Webhooks {
   }
 
   async change (id: string, owner: WebhookOwner, changes: WebhookChanges): Promise<Webhook> {
-    const columns = toWebhookColumns(changes)
+    const columns = toWebhookColumns(changes, this.#context.receiverRules)
     return await this.#rows.change(id, owner, async (trx, row) => {
       const isEnabled = row.enabled === 0 && columns.enabled === 1
       const changed = await trx.updateTable('webhooks').set({
