@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import type { Config } from '../config/schema.js'
 import { ensureDirectory } from '../files/ensure.js'
-import { ensurePrivateDatabase } from '../files/open-sqlite.js'
+import { ensurePrivateDatabase, withFileName } from '../files/open-sqlite.js'
 
 /** The lock of each role: the control plane's files are others than those of what serves requests or runs jobs. */
 const lockFiles: Readonly<Record<Config['role'], readonly string[]>> = {
@@ -25,12 +25,7 @@ export function lockDirectory (
   const locks: Database.Database[] = []
   const release = (): void => locks.forEach(lock => lock.close())
   try {
-    for (const name of lockFiles[role]) {
-      const lock = new Database(ensurePrivateDatabase(join(dataDirectory, name)), { timeout: timeoutMs })
-      locks.push(lock)
-      lock.pragma('journal_mode = MEMORY')
-      lock.exec('BEGIN EXCLUSIVE')
-    }
+    for (const name of lockFiles[role]) lock(join(dataDirectory, name))
     return release
   } catch (error) {
     release()
@@ -39,5 +34,16 @@ export function lockDirectory (
       'another process of clinigate uses the data directory; end it first, or give each one a directory of its own in CLINIGATE_DATA',
       { cause: error }
     )
+  }
+
+  function lock (file: string): void {
+    try {
+      const database = new Database(ensurePrivateDatabase(file), { timeout: timeoutMs })
+      locks.push(database)
+      database.pragma('journal_mode = MEMORY')
+      database.exec('BEGIN EXCLUSIVE')
+    } catch (error) {
+      throw withFileName(file, error)
+    }
   }
 }

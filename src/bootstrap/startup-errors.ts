@@ -1,20 +1,14 @@
 import { basename } from 'node:path'
 import { ConfigError } from '../config/load.js'
 import { DatabaseUnavailable } from '../control-plane/store/control-error.js'
+import { DatabaseFileError, SchemaVersionError, withFileName } from '../files/open-sqlite.js'
 
-/**
- * Opens a file of the data directory.
- * @throws {Error} that names the file when it is damaged, since the driver does not
- */
+/** Opens a file of the data directory. @throws {DatabaseFileError} for what SQLite throws */
 export async function openDataFile<T> (file: string, open: (file: string) => T | Promise<T>): Promise<T> {
   try {
     return await open(file)
   } catch (error) {
-    if (!/^SQLITE_(?:NOTADB|CORRUPT)/.test(getErrorCode(error))) throw error
-    throw new Error(
-      `${basename(file)} in the data directory is damaged or not a database; check CLINIGATE_DATA, and see "Back up" in docs/operate.md before you move it away`,
-      { cause: error }
-    )
+    throw withFileName(file, error)
   }
 }
 
@@ -48,10 +42,6 @@ const fullDisk = 'the disk of the data directory is full; make room there'
 /** The remedies of failures by their code; of SQLite's codes the first two words count. */
 const remedies: Readonly<Record<string, string>> = {
   SQLITE_BUSY: 'another process has been writing to a database in the data directory for too long; try again',
-  SQLITE_READONLY:
-    'a database in the data directory (CLINIGATE_DATA) cannot be written; check the permissions of the directory and its files',
-  SQLITE_CANTOPEN:
-    'a database in the data directory (CLINIGATE_DATA) cannot be opened; check the permissions of the directory and its files',
   SQLITE_FULL: fullDisk,
   SQLITE_IOERR: 'the disk of the data directory is full or failing; make room there, or check the system log',
   ENOSPC: fullDisk,
@@ -60,11 +50,34 @@ const remedies: Readonly<Record<string, string>> = {
   EMFILE: 'this process has too many open files; raise its limit (ulimit -n, LimitNOFILE)'
 }
 
+const checkPermissions = 'check its permissions and those of the directory (CLINIGATE_DATA)'
+const seeBackUp = 'see "Back up" in docs/operate.md before you move it away'
+const damaged = `is damaged or not a database; check CLINIGATE_DATA, and ${seeBackUp}`
+
+/** The remedies of failures of one database file, by their code. They follow its name. */
+const fileRemedies: Readonly<Record<string, string>> = {
+  SQLITE_READONLY: `cannot be written; ${checkPermissions}`,
+  SQLITE_CANTOPEN: `cannot be opened; ${checkPermissions}`,
+  SQLITE_PERM: `cannot be opened; ${checkPermissions}`,
+  SQLITE_NOTADB: damaged,
+  SQLITE_CORRUPT: damaged
+}
+
+const newerVersion =
+  `was created or upgraded by a newer version of clinigate; start that version, or ${seeBackUp}`
+
+function explainFileError (error: DatabaseFileError): string | undefined {
+  const remedy = error instanceof SchemaVersionError ? newerVersion : fileRemedies[getShortCode(error)]
+  return remedy && `${basename(error.file)} in the data directory ${remedy}`
+}
+
 /** The explanation of a startup error for the person who starts the process or a command. */
 export function explainStartupError (error: unknown): string {
   if (error instanceof ConfigError) return error.message
   if (error instanceof DatabaseUnavailable) return error.remedy
   if (error instanceof ListenError) return error.message
+  const explained = error instanceof DatabaseFileError ? explainFileError(error) : undefined
+  if (explained !== undefined) return explained
   const { message, path, syscall } = error as NodeJS.ErrnoException
   const code = getErrorCode(error)
   if (code === 'EEXIST' || code === 'ENOTDIR') {
@@ -76,7 +89,13 @@ export function explainStartupError (error: unknown): string {
   if (syscall === 'mkdir' && !Object.hasOwn(remedies, code)) {
     return `${path} cannot be made a directory (${code}); choose one on a disk that this user can write, in the setting that names it, such as CLINIGATE_DATA`
   }
-  return remedies[/^SQLITE_[A-Z]+/.exec(code)?.[0] ?? code] ?? message
+  return remedies[getShortCode(error)] ?? message
+}
+
+/** The code, of SQLite's only the first two words. */
+const getShortCode = (error: unknown): string => {
+  const code = getErrorCode(error)
+  return /^SQLITE_[A-Z]+/.exec(code)?.[0] ?? code
 }
 
 const getErrorCode = (error: unknown): string => (error as { readonly code?: string }).code ?? ''

@@ -1,4 +1,5 @@
 import { chmodSync, closeSync, openSync } from 'node:fs'
+import { basename } from 'node:path'
 import Database from 'better-sqlite3'
 
 interface SqliteOptions {
@@ -15,32 +16,51 @@ interface SqliteOptions {
   readonly timeoutMs?: number
 }
 
+/** What SQLite or {@link openSqlite} raises for a file, with the file's name, which SQLite leaves out. */
+export class DatabaseFileError extends Error {
+  override readonly name: string = 'DatabaseFileError'
+  readonly code: string
+
+  constructor (readonly file: string, { message, code = '' }: NodeJS.ErrnoException, cause?: unknown) {
+    super(`${basename(file)}: ${message}`, { cause })
+    this.code = code
+  }
+}
+
 /** A file has the tables of a later version of this program. */
-export class SchemaVersionError extends Error {
+export class SchemaVersionError extends DatabaseFileError {
   override readonly name = 'SchemaVersionError'
+}
+
+/** An error of SQLite with the name of the file; any other error unchanged. */
+export function withFileName (file: string, error: unknown): unknown {
+  const { code } = error as { readonly code?: string }
+  if (error instanceof DatabaseFileError || code?.startsWith('SQLITE_') !== true) return error
+  return new DatabaseFileError(file, error as Error, error)
 }
 
 /**
  * Opens or creates a SQLite database that only its owner can read, with a write-ahead log. Several processes may do so
  * at the same time.
- * @throws {SchemaVersionError} and what SQLite throws, such as SQLITE_NOTADB
+ * @throws {DatabaseFileError} with SQLite's code, such as SQLITE_NOTADB, or a {@link SchemaVersionError}
  */
 export function openSqlite (
   { file, migrations, synchronous = 'NORMAL', timeoutMs = 5_000 }: SqliteOptions
 ): Database.Database {
-  const database = new Database(ensurePrivateDatabase(file), { timeout: timeoutMs })
+  let database: Database.Database | undefined
   try {
+    database = new Database(ensurePrivateDatabase(file), { timeout: timeoutMs })
     database.pragma('journal_mode = WAL')
     database.pragma(`synchronous = ${synchronous}`)
     const found = readSchemaVersion(database)
     if (found > migrations.length) {
-      throw new SchemaVersionError(`has schema version ${found}, expected ${migrations.length}`)
+      throw new SchemaVersionError(file, new Error(`has schema version ${found}, expected ${migrations.length}`))
     }
-    if (found < migrations.length) database.transaction(() => migrate(database, migrations)).immediate()
+    if (found < migrations.length) database.transaction(migrate).immediate(database, migrations)
     return database
   } catch (error) {
-    database.close()
-    throw error
+    database?.close()
+    throw withFileName(file, error)
   }
 }
 

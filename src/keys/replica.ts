@@ -2,7 +2,7 @@ import { rmSync } from 'node:fs'
 import Database from 'better-sqlite3'
 import { LRUCache } from 'lru-cache'
 import type { Mode } from '../config/mode.js'
-import { openSqlite, SchemaVersionError } from '../files/open-sqlite.js'
+import { DatabaseFileError, openSqlite, SchemaVersionError } from '../files/open-sqlite.js'
 import type { Caller, Scope } from './caller.js'
 import type { Batch, Change, KeyState, OrganizationState, Position } from './change-feed.js'
 
@@ -166,7 +166,7 @@ const open = (file: string): Database.Database => openSqlite({ file, migrations 
 
 const isReplaceable = (error: unknown): boolean =>
   error instanceof SchemaVersionError ||
-  (error instanceof Database.SqliteError && ['SQLITE_NOTADB', 'SQLITE_CORRUPT'].includes(error.code))
+  (error instanceof DatabaseFileError && ['SQLITE_NOTADB', 'SQLITE_CORRUPT'].includes(error.code))
 
 function remove (file: string): void {
   for (const suffix of ['', '-wal', '-shm']) rmSync(file + suffix, { force: true })

@@ -2,7 +2,7 @@ import type Database from 'better-sqlite3'
 import { LRUCache } from 'lru-cache'
 import { printJson } from '../json/json.js'
 import type { StoredResource } from '../mappings/fhir.js'
-import { openSqlite, SchemaVersionError } from '../files/open-sqlite.js'
+import { openSqlite } from '../files/open-sqlite.js'
 import { buildIndexRows } from './index-rows.js'
 import { FhirError } from './outcome.js'
 import { collectLinks } from './references.js'
@@ -80,7 +80,7 @@ export class Store {
 
   /** @param checksReferences whether each reference must lead to a resource that is there */
   constructor (file: string, private readonly checksReferences = true) {
-    this.#db = open(file)
+    this.#db = openSqlite({ file, migrations })
     this.#statements = prepare(this.#db)
   }
 
@@ -201,15 +201,6 @@ export class Store {
     if (method === 'DELETE' && this.#statements.linkTo.get(type, id) !== undefined) {
       throw new FhirError(409, 'conflict', 'another resource still refers to this one')
     }
-  }
-}
-
-function open (file: string): Database.Database {
-  try {
-    return openSqlite({ file, migrations })
-  } catch (error) {
-    if (!(error instanceof SchemaVersionError)) throw error
-    throw new Error(`the sandbox file ${error.message}: move the file away`)
   }
 }
 

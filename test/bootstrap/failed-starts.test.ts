@@ -1,6 +1,6 @@
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { closeSync, mkdtempSync, openSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { closeSync, mkdirSync, mkdtempSync, openSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
@@ -92,7 +92,7 @@ const start = (environment: Record<string, string>) =>
 
 // "file is not a database" could be any of four, of which one may be moved away and another holds all keys and bills.
 t.test('a start with a damaged file names it', async t => {
-  for (const name of ['control.db', 'idempotency.db', 'sandbox-test.db']) {
+  for (const name of ['control.db', 'idempotency.db', 'sandbox-test.db', 'control.lock']) {
     const CLINIGATE_DATA = t.testdir()
     writeFileSync(join(CLINIGATE_DATA, name), 'this is no database, but a text that is long enough for one'.repeat(100))
     await t.rejects(
@@ -100,6 +100,36 @@ t.test('a start with a damaged file names it', async t => {
       { message: new RegExp(`^${name} in the data directory is damaged or not a database; .*Back up`) },
       name
     )
+  }
+})
+
+/** Makes a database read-only by its header, which binds root too. */
+function makeReadOnly (file: string): void {
+  new Database(file).exec('CREATE TABLE x (y)').close()
+  const content = readFileSync(file)
+  content[18] = 3
+  writeFileSync(file, content)
+}
+
+// It said "a database in the data directory", or "has schema version 99, expected 2".
+t.test('a start with a file that cannot be opened or written, or of a newer version, names it and says what to do', async t => {
+  const names = ['control.db', 'keys.db', 'idempotency.db', 'sandbox-test.db']
+  const faults: ReadonlyArray<readonly [make: (file: string) => void, names: readonly string[], message: string]> = [
+    [makeReadOnly, names, 'cannot be written; check its permissions and those of the directory (CLINIGATE_DATA)'],
+    [file => mkdirSync(file), [...names, 'control.lock'], 'cannot be opened; check its permissions and those of the directory (CLINIGATE_DATA)'],
+    [
+      file => new Database(file).exec('PRAGMA user_version = 99').close(),
+      ['idempotency.db', 'sandbox-test.db'],
+      'was created or upgraded by a newer version of clinigate; start that version, or see "Back up" in docs/operate.md before you move it away'
+    ]
+  ]
+  for (const [make, files, message] of faults) {
+    for (const name of files) {
+      const CLINIGATE_DATA = t.testdir()
+      make(join(CLINIGATE_DATA, name))
+      const reported = await start({ CLINIGATE_DATA }).then(() => 'started', (error: Error) => error.message)
+      t.equal(reported, `${name} in the data directory ${message}`)
+    }
   }
 })
 

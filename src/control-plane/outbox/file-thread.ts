@@ -1,7 +1,6 @@
 import { renameSync, rmSync } from 'node:fs'
 import { basename } from 'node:path'
 import { parentPort, workerData } from 'node:worker_threads'
-import Database from 'better-sqlite3'
 import { SchemaVersionError } from '../../files/open-sqlite.js'
 import type { FileRequest, FileResponse } from './messages.js'
 
@@ -82,10 +81,8 @@ class FileHost<File extends ClosableFile> {
 }
 
 function isBroken (error: unknown): boolean {
-  return (
-    error instanceof SchemaVersionError ||
-    (error instanceof Database.SqliteError && /^SQLITE_(NOTADB|CORRUPT)/.test(error.code))
-  )
+  const { code = '' } = error as NodeJS.ErrnoException
+  return error instanceof SchemaVersionError || /^SQLITE_(NOTADB|CORRUPT)/.test(code)
 }
 
 /** Files that belong to the old file by name must not be used as parts of the new one. */

@@ -4,7 +4,7 @@ import { CamelCasePlugin, Kysely, SqliteDialect, type SqliteDatabase } from 'kys
 import { LRUCache } from 'lru-cache'
 import type { ChangeSource } from '../change-notifier.js'
 import { ensureDirectory } from '../../../files/ensure.js'
-import { ensurePrivateDatabase } from '../../../files/open-sqlite.js'
+import { ensurePrivateDatabase, withFileName } from '../../../files/open-sqlite.js'
 import { BackgroundTask } from '../../../time/background-task.js'
 import { DatabaseUnavailable } from '../control-error.js'
 import type { Tables } from '../tables.js'
@@ -54,11 +54,12 @@ const busyMs = 10_000
 /** The maximum number of cached prepared statements. */
 const maxStatements = 200
 
-/** Opens the file. Creates it and its directory if missing. */
+/** Opens the file. Creates it and its directory if missing. @throws {DatabaseFileError} */
 export async function openSqlite (file: string): Promise<Engine> {
   ensureDirectory(dirname(file))
-  const sqlite = new SQLite(ensurePrivateDatabase(file), { timeout: busyMs })
+  let sqlite: SQLite.Database | undefined
   try {
+    sqlite = new SQLite(ensurePrivateDatabase(file), { timeout: busyMs })
     sqlite.pragma('journal_mode = WAL')
     // A confirmed revocation must survive a power failure.
     sqlite.pragma('synchronous = FULL')
@@ -69,8 +70,8 @@ export async function openSqlite (file: string): Promise<Engine> {
     await migrateWithLock(sqlite, db)
     return { db, changes: new PollingChangeSource(createPositionReader(sqlite)) }
   } catch (error) {
-    sqlite.close()
-    throw error
+    sqlite?.close()
+    throw withFileName(file, error)
   }
 }
 
