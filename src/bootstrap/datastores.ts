@@ -34,9 +34,9 @@ function openCircuits (
             if (state === 'open') {
               log.error(
                 { datastore: backend.name },
-                'a datastore does not answer; its requests are refused until it does; clinigate doctor says why'
+                'a datastore does not respond; its requests are refused until it does; clinigate doctor says why'
               )
-            } else log.info({ datastore: backend.name }, 'a datastore answers again')
+            } else log.info({ datastore: backend.name }, 'a datastore responds again')
           }
         })
       )

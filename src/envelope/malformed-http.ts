@@ -51,7 +51,7 @@ export function createFrameworkErrorHandler (now: () => Date, pages?: RefusalPag
     const form = selectForm(request.raw.url, pages)
     const failure = toFailure(error)
     // No hook runs, so that the access log has no line for it.
-    request.log.info({ method: request.method, route: null, status: failure.status }, 'answered')
+    request.log.info({ method: request.method, route: null, status: failure.status }, 'responded')
     reply
       .code(failure.status)
       .headers({ ...failure.headers, ...form.headers })

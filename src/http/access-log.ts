@@ -19,7 +19,7 @@ export const accessLog = fp(async app => {
         ms: Math.round(reply.elapsedTime * 10) / 10,
         keyId: caller?.keyId,
         tenantId: caller?.tenantId
-      }, isCompleted ? 'answered' : 'the client disconnected before the response was complete')
+      }, isCompleted ? 'responded' : 'the client disconnected before the response was complete')
     })
     done()
   })

@@ -111,7 +111,7 @@ function readBodies (app: FastifyInstance, { json }: ServerBehaviour): void {
 
 function sendError (error: FastifyError | FhirError, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const { status, code, message } = toFhirError(error)
-  if (status >= 500) request.log.error({ err: error }, 'the sandbox could not answer')
+  if (status >= 500) request.log.error({ err: error }, 'the sandbox could not respond')
   return reply.status(status).type(fhirJson).send(printJson(buildOutcome('error', code, message)))
 }
 
@@ -122,7 +122,7 @@ function toFhirError (error: FastifyError | FhirError): FhirError {
   // Fastify's own texts repeat what was sent.
   return status < 500
     ? new FhirError(status, 'invalid', 'the request could not be read')
-    : new FhirError(500, 'exception', 'the sandbox could not answer')
+    : new FhirError(500, 'exception', 'the sandbox could not respond')
 }
 
 function handleRequest (sandbox: Sandbox, { raw, headers, body }: FastifyRequest): SandboxResponse {

@@ -60,7 +60,7 @@ t.test(
     t.equal((await gateway.inject('/health/ready')).statusCode, 200, 'a restart or another gateway would not help')
     t.match(
       gateway.logged().filter(({ datastore }) => datastore === 'test'),
-      [{ level: 50, msg: /^a datastore does not answer/ }],
+      [{ level: 50, msg: /^a datastore does not respond/ }],
       'once in the log'
     )
 

@@ -90,7 +90,7 @@ t.test('a successful probe is logged at debug level, and everything else at info
   const getLogLevel = async (method: 'GET' | 'HEAD' | 'POST', url: string) => {
     const before = logged().length
     const { statusCode } = await inject({ method, url })
-    const [line] = logged().slice(before).filter(({ msg }) => msg === 'answered')
+    const [line] = logged().slice(before).filter(({ msg }) => msg === 'responded')
     return { statusCode, level: line?.level }
   }
   for (const url of ['/health', '/health/ready', '/health?full=1']) {

@@ -237,7 +237,7 @@ t.test('the log names the route and the key, and holds no secret, id, name or qu
   const lines = logged()
   t.notMatch(JSON.stringify(lines), 's3cret')
   t.notMatch(JSON.stringify(lines), secret)
-  const responseLines = lines.filter(({ msg }) => msg === 'answered')
+  const responseLines = lines.filter(({ msg }) => msg === 'responded')
   t.match(responseLines[0], { requestId: 'mine', method: 'GET', route: '/v1/patients/:id', status: 400, keyId, tenantId })
   t.strictSame(Object.keys(responseLines[0]!).sort(), [
     'hostname',
