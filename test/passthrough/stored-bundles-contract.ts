@@ -136,11 +136,11 @@ async function testIdsOfUrns (t: Test, fhir: Fhir): Promise<void> {
       /sign it without the ids/,
       ['Bundle.entry[0].resource.id', 'Bundle.entry[2].resource.id']
     ],
-    [
-      { ...document, entry: [{ extension: [{ url: 'urn:clinigate:entry-id', valueId: '1' }], ...composition }, patient, observation] },
+    ...['urn:clinigate:entry-id', ' urn:clinigate:entry-id\t'].map(url => [
+      { ...document, entry: [{ extension: [{ url, valueId: '1' }], ...composition }, patient, observation] },
       /the gateway's own/,
       undefined
-    ]
+    ] as const)
   ] as const) {
     const response = await fhir.send('POST', '/Bundle', refused)
     t.equal(response.status, 422, response.text)

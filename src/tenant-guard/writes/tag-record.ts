@@ -146,8 +146,10 @@ const serverExtension = /^\s*https?:\/\/(?:\w+\.)*(?:hapifhir\.io|smilecdr\.com)
 
 function rejectServerExtension (url: unknown): void {
   if (typeof url !== 'string') return
-  if (url !== entryIdUrl && !serverExtension.test(url)) return
-  const owner = url === entryIdUrl ? 'gateway' : 'datastore'
+  // A datastore may drop spaces around it.
+  const isOurs = url.trim() === entryIdUrl
+  if (!isOurs && !serverExtension.test(url)) return
+  const owner = isOurs ? 'gateway' : 'datastore'
   const diagnostics = `An extension here is the ${owner}'s own; leave it out.`
   throw new Failure('VALIDATION_ERROR', {
     message: diagnostics,
