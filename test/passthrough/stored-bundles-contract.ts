@@ -123,7 +123,7 @@ async function testIdsOfUrns (t: Test, fhir: Fhir): Promise<void> {
     ]
   }, { prefer: 'return=representation' })
   t.equal(transaction.status, 200, transaction.text)
-  for (const { resource, response } of transaction.resource.entry) {
+  for (const { resource, response } of transaction.resource.entry ?? []) {
     assertSame(resource, 'response to a transaction')
     t.notMatch(JSON.stringify(response), 'warning', 'no difference is reported')
   }
