@@ -436,3 +436,20 @@ t.test('what the clients of jobs get is in their own organization\'s name alone'
   )
   t.equal((await other.send('GET', `bulk/jobs/${job.id}`)).status, 404)
 })
+
+t.test('an import is refused for a wrong dryRun in the query, also where the body has a dryRun', async t => {
+  const { inject, secret } = await startScene(t)
+  const send = (query: string, payload: object) => inject({
+    method: 'POST',
+    url: `/v1/bulk/import?resourceType=Patient&${query}`,
+    headers: { 'x-api-key': secret, 'content-type': 'application/json' },
+    payload
+  })
+  const data = '{"resourceType":"Patient"}'
+  for (const body of [{ data }, { data, dryRun: true }]) {
+    const refused = await send('dryRun=-2158', body)
+    t.equal(refused.statusCode, 422)
+    t.match(refused.json().message, /dryRun: expected true or false/)
+  }
+  t.equal((await send('dryRun=false', { data, dryRun: true })).statusCode, 202)
+})

@@ -86,8 +86,8 @@ const common: Readonly<Record<string, JsonSchema>> = {
     name: 'If-None-Match',
     in: 'header',
     description:
-      'The ETag of the version that you have, such as `W/"1"`. If the record still has this version, the response is 304 without a body.',
-    schema: entityTags
+      'The ETag of the version that you have, such as `W/"1"`. If the record still has this version, the response is 304 without a body. A value that is no ETag is that of no version.',
+    schema: { type: 'string' }
   }
 }
 

@@ -138,8 +138,11 @@ function parseJsonInput (request: FastifyRequest, { rules }: ImportRouteOptions)
   if (data !== undefined && typeof data !== 'string') {
     throw invalidOption('data', 'expected NDJSON as a string, with one record per line')
   }
+  const inQuery = parseImportQuery(request)
+  // An option that the body takes the place of is refused, too, where it is wrong.
+  parseImportOptions(inQuery)
   return {
-    options: parseImportOptions({ ...parseImportQuery(request), ...options }),
+    options: parseImportOptions({ ...inQuery, ...options }),
     input: data ?? parseSources(sources, rules)
   }
 }
