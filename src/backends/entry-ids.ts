@@ -14,7 +14,8 @@ export const entryIdUrl = 'urn:clinigate:entry-id'
 export function hasDroppedId (entry: unknown): boolean {
   if (!isElement(entry) || !isElement(entry.resource)) return false
   const { fullUrl, resource: { id } } = entry
-  return typeof fullUrl === 'string' && typeof id === 'string' && fullUrl.startsWith('urn:') && fullUrl.endsWith(`:${id}`)
+  if (typeof fullUrl !== 'string' || typeof id !== 'string') return false
+  return fullUrl.startsWith('urn:') && fullUrl.endsWith(`:${id}`)
 }
 
 /** A stored Bundle with an extension for each id that HAPI drops; other resources as they are. */

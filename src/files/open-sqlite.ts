@@ -21,9 +21,9 @@ export class DatabaseFileError extends Error {
   override readonly name: string = 'DatabaseFileError'
   readonly code: string
 
-  constructor (readonly file: string, { message, code = '' }: NodeJS.ErrnoException, cause?: unknown) {
-    super(`${basename(file)}: ${message}`, { cause })
-    this.code = code
+  constructor (readonly file: string, cause: NodeJS.ErrnoException) {
+    super(`${basename(file)}: ${cause.message}`, { cause })
+    this.code = cause.code ?? ''
   }
 }
 
@@ -36,7 +36,7 @@ export class SchemaVersionError extends DatabaseFileError {
 export function withFileName (file: string, error: unknown): unknown {
   const { code } = error as { readonly code?: string }
   if (error instanceof DatabaseFileError || code?.startsWith('SQLITE_') !== true) return error
-  return new DatabaseFileError(file, error as Error, error)
+  return new DatabaseFileError(file, error as Error)
 }
 
 /**

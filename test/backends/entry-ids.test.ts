@@ -2,6 +2,7 @@ import t from 'tap'
 import { restoreEntryIds, withEntryIdExtensions, withoutEntryIdExtensions } from '../../src/backends/entry-ids.js'
 import { HttpBackend } from '../../src/backends/http-backend.js'
 import { parseStored, printJson } from '../../src/json/json.js'
+import type { FhirResource } from '../../src/mappings/fhir.js'
 import { startFaultyServer } from './faulty-server.js'
 
 const uuid = '0c3151bd-1cbf-4d64-b04d-cd9187a4c6e1'
@@ -12,7 +13,7 @@ const document = parseStored(`{"resourceType":"Bundle","type":"document","entry"
   {"fullUrl":"${fullUrl}","resource":{"resourceType":"Patient","gender":"other"}},
   {"extension":[${JSON.stringify(other)}],"fullUrl":"urn:oid:1.2.3:4","resource":{"resourceType":"Observation","id":"4","valueQuantity":{"value":1.10}}},
   {"fullUrl":"http://example.org/fhir/Patient/1","resource":{"resourceType":"Patient","id":"1"}}
-]}`) as any
+]}`) as FhirResource
 
 /** Stores a Bundle like HAPI, which drops an id with which a URN ends. */
 const dropIds = (bundle: any): any => ({
@@ -23,16 +24,17 @@ const dropIds = (bundle: any): any => ({
   }))
 })
 
-t.test('ids that a datastore drops from the entries of a Bundle come back, and no entry without one gets one', async t => {
+t.test('ids that a datastore drops from entries of a Bundle come back, and no entry without one gets one', async t => {
   const stored = withEntryIdExtensions(document)
   t.not(stored, document)
   t.notOk(printJson(dropIds(stored)).includes(`"id":"${uuid}"`), 'it drops them')
   for (const received of [stored, dropIds(stored)]) {
     t.strictSame(parseStored(restoreEntryIds(printJson(received))), document)
-    const searchset = { resourceType: 'Bundle', type: 'searchset', entry: [{ fullUrl: 'http://a/Bundle/1', resource: received }] }
+    const entry = [{ fullUrl: 'http://a/Bundle/1', resource: received }]
+    const searchset = { resourceType: 'Bundle', type: 'searchset', entry }
     t.strictSame(
       parseStored(restoreEntryIds(printJson(searchset))),
-      { ...searchset, entry: [{ ...searchset.entry[0], resource: document }] },
+      { ...searchset, entry: [{ ...entry[0], resource: document }] },
       'also within the response to a search'
     )
   }
